@@ -1,0 +1,31 @@
+"""Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
+
+GP-RMAX (Jung & Stone 2010) made real. What exists so far: planning with a known model.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optimist.box import Box
+    from optimist.grid import Grid
+    from optimist.task import Task
+
+__version__ = "0.1.0"
+__all__ = ["Box", "Grid", "Task", "__version__"]
+
+# Gymnasium imports this package whenever it is imported itself (to register our environments), so
+# nothing heavy may be loaded here before it is used.
+_HOMES = {"Box": "optimist.box", "Grid": "optimist.grid", "Task": "optimist.task"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

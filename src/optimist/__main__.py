@@ -1,0 +1,5 @@
+"""`python -m optimist`."""
+
+from optimist.cli.main import main
+
+main()

@@ -1,0 +1,103 @@
+"""Box: the hyperrectangle the states live in, with some axes periodic (angles)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+MAX_DIMS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A hyperrectangle [low, high] in 1 to 6 dimensions.
+
+    On a periodic axis `high` is the same place as `low`; such coordinates are wrapped into
+    [low, high) instead of being clipped.
+
+    >>> Box([-1.0, -3.14], [1.0, 3.14], periodic=[False, True]).n_dims
+    2
+    """
+
+    low: FloatArray  # [d]
+    high: FloatArray  # [d]
+    periodic: BoolArray  # [d]
+
+    def __init__(
+        self, low: ArrayLike, high: ArrayLike, periodic: Sequence[bool] | BoolArray | None = None
+    ) -> None:
+        lows = np.array(low, dtype=np.float64)
+        highs = np.array(high, dtype=np.float64)
+        if lows.ndim != 1 or lows.shape != highs.shape or not 1 <= lows.size <= MAX_DIMS:
+            raise ValueError(
+                f"`low` and `high` must be two lists of equal length from 1 to {MAX_DIMS}; "
+                f"got shapes {lows.shape} and {highs.shape}."
+            )
+        if not (np.isfinite(lows).all() and np.isfinite(highs).all() and (lows < highs).all()):
+            raise ValueError(
+                "`low` must be finite and below `high` on every axis; "
+                f"got low {lows.tolist()} and high {highs.tolist()}."
+            )
+        flags = np.zeros(lows.size, dtype=np.bool_)
+        if periodic is not None:
+            flags = np.array(periodic, dtype=np.bool_)
+        if flags.shape != lows.shape:
+            raise ValueError(f"`periodic` must have one entry per axis ({lows.size}); got {flags.size}.")
+        for name, value in (("low", lows), ("high", highs), ("periodic", flags)):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Box)
+            and np.array_equal(self.low, other.low)
+            and np.array_equal(self.high, other.high)
+            and np.array_equal(self.periodic, other.periodic)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.low.tobytes(), self.high.tobytes(), self.periodic.tobytes()))
+
+    @property
+    def n_dims(self) -> int:
+        """Number of axes."""
+        return int(self.low.size)
+
+    @property
+    def widths(self) -> FloatArray:
+        """Extent of each axis; on a periodic axis, the period.  [d]"""
+        return self.high - self.low
+
+    def wrap(self, points: FloatArray) -> FloatArray:
+        """Bring periodic coordinates into [low, high); leave the others alone."""
+        wrapped = np.array(points, dtype=np.float64)
+        for axis in np.flatnonzero(self.periodic):
+            low, width = self.low[axis], self.widths[axis]
+            turned = low + np.mod(wrapped[..., axis] - low, width)
+            # mod of a tiny negative number rounds up to the period itself
+            wrapped[..., axis] = np.where(turned >= self.high[axis], low, turned)
+        return wrapped
+
+    def clip(self, points: FloatArray) -> FloatArray:
+        """The nearest point inside the box: wrapped on periodic axes, clipped on the others."""
+        return np.clip(self.wrap(points), self.low, self.high)
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        """Whether each point is inside; periodic axes never put a point outside."""
+        points = np.asarray(points, dtype=np.float64)
+        inside = (points >= self.low) & (points <= self.high)
+        return np.asarray((inside | (self.periodic & np.isfinite(points))).all(axis=-1))
+
+    def displacement(self, states: FloatArray, next_states: FloatArray) -> FloatArray:
+        """`next_states - states`, the short way round on periodic axes: in [-period/2, period/2)."""
+        difference = np.asarray(next_states, dtype=np.float64) - states
+        widths = self.widths
+        turns = np.where(self.periodic, np.floor(difference / widths + 0.5), 0.0)
+        shorter: FloatArray = difference - turns * widths
+        return shorter

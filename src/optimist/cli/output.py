@@ -1,0 +1,46 @@
+"""What goes to standard output (results) and to standard error (progress)."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from optimist.planning.solve import Listener
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """One JSON object; numbers JSON cannot say (infinity) become null."""
+    print(json.dumps(_sayable(result), allow_nan=False))
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sayable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+@contextmanager
+def sweep_progress(what: str) -> Iterator[Listener]:
+    """A listener for `solve` that shows how far it is; silent unless standard error is a terminal."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    shown = sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task(f"{what}: predicting successors")
+
+        def listen(sweeps: int, change: float) -> None:
+            if math.isfinite(change):
+                progress.update(task, description=f"{what}: sweep {sweeps}, change {change:.1e}")
+
+        yield listen

@@ -1,0 +1,200 @@
+"""One sweep of value iteration over a slice of nodes.
+
+V form:  V_i  = max_a  R_ia + g_ia (X_ia - s_ia V_i),              X_ia  = sum_j w_iaj V_j
+Q form:  Q_ia = max_b  R_ia + g_ia (X_iab - s_ia Q_ib),            X_iab = sum_j w_iaj Q_jb
+
+With s empty these are the plain backups (Eq. 7). With s the weight of node i in the interpolation of
+its own successor, and R and g divided by 1 - g s beforehand, the V form has its self-loop solved and
+the Q form is Eq. 7' as printed; `sweep_q_exact` solves the self-loop of the Q form rightly.
+
+A sweep reads `v` and writes `out`: the same array makes it Gauss-Seidel, another one Jacobi. Nodes go
+from `first` to `last` in steps of `step` (-1 sweeps backwards). Every sweep returns its largest change.
+"""
+
+from __future__ import annotations
+
+from numba import njit, uint64
+
+from optimist.compiled.interpolation import FAST, interpolate, interpolate_two
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def sweep_v(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v, out, policy):
+    """Best action at every node; `policy` [n] keeps which, unless it is empty."""
+    n_actions = uint64(cells.shape[1])
+    solved, recording = selfs.size > 0, policy.size > 0
+    floor, ceiling = bounds
+    first, last, step = nodes
+    change = 0.0
+    for node in range(first, last, step):
+        i = uint64(node)
+        p = uint64(places[i])
+        old = v[p]
+        best = floor
+        choice = uint64(0)
+        for a in range(n_actions):
+            x = rewards[i, a]
+            g = discounts[i, a]
+            if g != 0.0:
+                y = interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
+                if solved:
+                    y -= selfs[i, a] * old
+                x += g * y
+            if x > best:
+                best = x
+                choice = a
+        best = min(best, ceiling)
+        if recording:
+            policy[i] = choice
+        out[p] = best
+        change = max(change, abs(best - old))
+    return change
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v):
+    """The same for one given action per node (tables without action axis), in place."""
+    solved = selfs.size > 0
+    floor, ceiling = bounds
+    first, last, step = nodes
+    change = 0.0
+    for node in range(first, last, step):
+        i = uint64(node)
+        p = uint64(places[i])
+        old = v[p]
+        x = rewards[i]
+        g = discounts[i]
+        if g != 0.0:
+            y = interpolate(v, uint64(cells[i]), strides, fractions[i])
+            if solved:
+                y -= selfs[i] * old
+            x += g * y
+        x = min(max(x, floor), ceiling)
+        v[p] = x
+        change = max(change, abs(x - old))
+    return change
+
+
+@njit(nogil=True, cache=True)
+def take_policy(cells, fractions, rewards, discounts, selfs, policy, nodes, out):
+    """The rows of the tables that `policy` chooses, packed for `sweep_policy`."""
+    first, last, _ = nodes
+    out_cells, out_fractions, out_rewards, out_discounts, out_selfs = out
+    for i in range(first, last):
+        a = policy[i]
+        out_cells[i] = cells[i, a]
+        for q in range(fractions.shape[2]):
+            out_fractions[i, q] = fractions[i, a, q]
+        out_rewards[i] = rewards[i, a]
+        out_discounts[i] = discounts[i, a]
+        if selfs.size > 0:
+            out_selfs[i] = selfs[i, a]
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def backup_q(cells, fractions, rewards, discounts, strides, nodes, v, out):
+    """out[i, a] = R + g sum_j w V_j: the Q-values that follow from V."""
+    first, last, _ = nodes
+    for node in range(first, last):
+        i = uint64(node)
+        for a in range(uint64(cells.shape[1])):
+            x = rewards[i, a]
+            g = discounts[i, a]
+            if g != 0.0:
+                x += g * interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
+            out[i, a] = x
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out):
+    """Eq. 7, or with `selfs` Eq. 7' as printed. `q` is padded and flat, [n_padded * n_actions]."""
+    n_actions = uint64(cells.shape[1])
+    solved = selfs.size > 0
+    floor, ceiling = bounds
+    first, last, step = nodes
+    change = 0.0
+    for node in range(first, last, step):
+        i = uint64(node)
+        p = uint64(places[i]) * n_actions
+        for a in range(n_actions):
+            x = rewards[i, a]
+            g = discounts[i, a]
+            if g != 0.0:
+                best = -1e300
+                cell = uint64(cells[i, a]) * n_actions
+                for b in range(uint64(0), n_actions, uint64(2)):
+                    y, z = interpolate_two(q, cell + b, strides, fractions[i, a])
+                    if solved:
+                        y -= selfs[i, a] * q[p + b]
+                        z -= selfs[i, a] * q[p + b + uint64(1)]
+                    best = max(best, y)
+                    if z > best and b + uint64(1) < n_actions:
+                        best = z
+                x += g * best
+            x = min(max(x, floor), ceiling)
+            change = max(change, abs(x - q[p + a]))
+            out[p + a] = x
+    return change
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def sweep_q_exact(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out):
+    """Eq. 7 with the self-loop solved where it belongs, to the action's own term:
+
+    Q_ia = max( max_{b != a} R + g X_b,  (R + g (X_a - s Q_ia)) / (1 - g s) )
+    """
+    n_actions = uint64(cells.shape[1])
+    floor, ceiling = bounds
+    first, last, step = nodes
+    change = 0.0
+    for node in range(first, last, step):
+        i = uint64(node)
+        p = uint64(places[i]) * n_actions
+        for a in range(n_actions):
+            r = rewards[i, a]
+            g = discounts[i, a]
+            s = selfs[i, a]
+            old = q[p + a]
+            x = r
+            if g != 0.0:
+                x = -1e300
+                cell = uint64(cells[i, a]) * n_actions
+                for b in range(uint64(0), n_actions, uint64(2)):
+                    y, z = interpolate_two(q, cell + b, strides, fractions[i, a])
+                    y = r + g * y
+                    z = r + g * z
+                    if b == a:
+                        y = (y - g * s * old) / max(1.0 - g * s, 1e-12)
+                    if b + uint64(1) == a:
+                        z = (z - g * s * old) / max(1.0 - g * s, 1e-12)
+                    x = max(x, y)
+                    if z > x and b + uint64(1) < n_actions:
+                        x = z
+            x = min(max(x, floor), ceiling)
+            change = max(change, abs(x - old))
+            out[p + a] = x
+    return change
+
+
+@njit(nogil=True, cache=True)
+def self_weights(cells, fractions, shape, padded_shape, nodes, out):
+    """out[i, a]: weight of node i in the interpolation of its own successor (the paper's w_ii)."""
+    first, last, _ = nodes
+    for i in range(first, last):
+        for a in range(cells.shape[1]):
+            weight = 1.0
+            node = i
+            cell = int(cells[i, a])
+            for q in range(len(shape) - 1, -1, -1):
+                place = node % shape[q]
+                corner = cell % padded_shape[q]
+                node //= shape[q]
+                cell //= padded_shape[q]
+                if place == corner:
+                    weight *= 1.0 - fractions[i, a, q]
+                elif place == (corner + 1) % shape[q]:
+                    weight *= fractions[i, a, q]
+                else:
+                    weight = 0.0
+                    break
+            out[i, a] = weight

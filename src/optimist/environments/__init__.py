@@ -1,0 +1,1 @@
+"""The stateful side: Gymnasium environments around the systems."""

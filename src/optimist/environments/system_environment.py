@@ -1,0 +1,63 @@
+"""A Gymnasium environment around a benchmark system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from optimist.box import FloatArray
+from optimist.systems import find_system
+
+
+class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
+    """One of the four systems, stepped one transition at a time.
+
+    Observations are states (float64). Episodes start at one of the paper's starts, chosen by the seed, or
+    at `options={"state": ...}`. A terminal state terminates; the limit of 500 steps truncates, and is
+    Gymnasium's (`gymnasium.make` adds it).
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, problem: str, render_mode: str | None = None) -> None:
+        self.system = find_system(problem)
+        self.render_mode = render_mode
+        box = self.system.observation_box
+        self.observation_space = gymnasium.spaces.Box(box.low, box.high, dtype=np.float64)
+        self.action_space = gymnasium.spaces.Discrete(self.system.task.n_actions)
+        self._state: FloatArray | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        """Begin an episode."""
+        super().reset(seed=seed)
+        starts = self.system.starts
+        state = starts[self.np_random.integers(len(starts))]
+        if options is not None and "state" in options:
+            state = np.array(options["state"], dtype=np.float64)
+            if state not in self.observation_space:
+                raise ValueError(
+                    f"The `state` to start from must lie in {self.observation_space}; got {options['state']}."
+                )
+        self._state = state.copy()
+        return state.copy(), {}
+
+    def step(self, action: np.int64 | int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+        """One step of the true dynamics."""
+        if self._state is None:
+            raise RuntimeError("`reset` must be called before `step`.")
+        if not self.action_space.contains(np.int64(action)):
+            raise ValueError(
+                f"The action must be one of 0 to {self.system.task.n_actions - 1}; got {action!r}."
+            )
+        task = self.system.task
+        states = self._state[np.newaxis]
+        controls = task.controls[int(action)][np.newaxis]
+        next_states = self.system.dynamics(states, controls)
+        reward = float(task.rewards(states, controls, next_states)[0])
+        terminated = bool(task.terminal(next_states)[0])
+        self._state = next_states[0]
+        return next_states[0].copy(), reward, terminated, False, {}

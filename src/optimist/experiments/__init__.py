@@ -1,0 +1,1 @@
+"""Experiments: what the paper ran, as data and functions of it."""

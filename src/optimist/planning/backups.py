@@ -1,0 +1,119 @@
+"""The named backups: five discretisations and solutions of the Bellman equation.
+
+Two discretisations. *Q form*, the paper's Eq. 7: interpolate the Q-values of each action at the
+successor, then take the maximum. *V form*: take the maximum at the nodes, then interpolate V; less
+work by a factor of the number of actions. The two have different fixed points (max of sums <= sum
+of maxima), both consistent as the grid is refined.
+
+In each, node i is often a corner of its own successor's cell, with weight w_ii. Solving for that
+term gives faster sweeps:
+
+| name          | form | self-loop                 | fixed point |
+|---------------|------|---------------------------|-------------|
+| `v-exact`     | V    | solved (Gruene 1997)      | that of `v-plain` |
+| `v-plain`     | V    | left in                   | |
+| `eq7`         | Q    | left in                   | |
+| `eq7-exact`   | Q    | solved, exactly           | that of `eq7` |
+| `eq7-printed` | Q    | Eq. 7', 7'' as printed    | its own: divides by the wrong action's term |
+
+With uncertainty all of them mix in the optimistic value, (1 - C) (R + g V) + C V_MAX; only
+`eq7-printed` does so after the division (Eq. 7''), which differs for 0 < C < 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimist.box import FloatArray
+from optimist.compiled import sweeps
+from optimist.planning.tables import Tables, optimistic
+
+NodeRange = tuple[int, int, int]  # first, last, step
+
+NOTHING = np.empty((0, 0))
+SMALLEST_DENOMINATOR = 1e-12  # of 1 - g w_ii; only discount 1 comes below, and is bounded anyway
+
+
+class BackupName(StrEnum):
+    """The names by which backups are asked for."""
+
+    V_EXACT = "v-exact"
+    V_PLAIN = "v-plain"
+    EQ7 = "eq7"
+    EQ7_EXACT = "eq7-exact"
+    EQ7_PRINTED = "eq7-printed"
+
+
+@dataclass(frozen=True, eq=False)
+class Backup:
+    """Tables made ready for one kernel."""
+
+    tables: Tables  # uncertainty folded in
+    rewards: FloatArray  # [N, A], divided by 1 - g w_ii where the kernel wants that
+    discounts: FloatArray  # [N, A], likewise
+    selfs: FloatArray  # [N, A], or empty when self-loops are left in
+    interpolates_values: bool  # V form
+    kernel: Callable[..., float]
+
+    @property
+    def strides(self) -> tuple[np.uint64, ...]:
+        """Distance between neighbouring nodes in the flat values the kernel works on."""
+        width = 1 if self.interpolates_values else self.tables.n_actions
+        return tuple(np.uint64(stride * width) for stride in self.tables.grid.padded_strides)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """What is read at every node, in the kernels' order."""
+        tables = self.tables
+        return tables.cells, tables.fractions, self.rewards, self.discounts, self.selfs
+
+    @property
+    def geometry(self) -> tuple[object, ...]:
+        """Strides, places of the nodes in the padded values, and bounds of the values."""
+        return self.strides, self.tables.grid.padded_places, self.tables.value_bounds
+
+    def sweep(
+        self, nodes: NodeRange, values: FloatArray, out: FloatArray, policy: NDArray[np.uint16]
+    ) -> float:
+        """Back up the given nodes; the largest change. `policy` is filled by the V form only."""
+        recorded = (policy,) if self.interpolates_values else ()
+        return self.kernel(*self.arrays, *self.geometry, nodes, values, out, *recorded)
+
+
+def prepare(tables: Tables, name: str) -> Backup:
+    """The backup called `name`, ready to sweep `tables`."""
+    try:
+        chosen = BackupName(name)
+    except ValueError:
+        known = ", ".join(BackupName)
+        raise ValueError(f"`backup` must be one of {known}; got {name!r}.") from None
+    if chosen is BackupName.EQ7_PRINTED:
+        return _printed(tables)
+    tables = optimistic(tables)
+    rewards, discounts = tables.rewards, tables.discounts
+    if chosen is BackupName.V_PLAIN:
+        return Backup(tables, rewards, discounts, NOTHING, True, sweeps.sweep_v)
+    if chosen is BackupName.EQ7:
+        return Backup(tables, rewards, discounts, NOTHING, False, sweeps.sweep_q)
+    selfs = tables.self_weights
+    if chosen is BackupName.EQ7_EXACT:
+        return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q_exact)
+    division = 1.0 / np.maximum(1.0 - discounts * selfs, SMALLEST_DENOMINATOR)
+    return Backup(tables, rewards * division, discounts * division, selfs, True, sweeps.sweep_v)
+
+
+def _printed(tables: Tables) -> Backup:
+    """Eq. 7', or with uncertainty Eq. 7'': divide first, then mix with V_MAX."""
+    selfs = tables.self_weights
+    division = 1.0 / np.maximum(1.0 - tables.discounts * selfs, SMALLEST_DENOMINATOR)
+    rewards, discounts = tables.rewards * division, tables.discounts * division
+    if tables.uncertainty is not None:
+        known = 1.0 - tables.uncertainty
+        rewards = known * rewards + tables.uncertainty * tables.optimistic_value
+        discounts = known * discounts
+    return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q)

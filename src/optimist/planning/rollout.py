@@ -1,0 +1,47 @@
+"""Following a policy through known dynamics from several starts at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimist.box import BoolArray, FloatArray
+from optimist.planning.hold import Dynamics
+from optimist.planning.q_function import Policy
+from optimist.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """One episode from each start."""
+
+    starts: FloatArray  # [n, d]
+    total_rewards: FloatArray  # [n], undiscounted
+    steps: NDArray[np.int64]  # [n]
+    terminated: BoolArray  # [n]; the others were cut off after `max_steps`
+    paths: FloatArray  # [longest + 1, n, d], NaN after the end of an episode
+
+
+def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray) -> Rollouts:
+    """Episodes of at most `task.max_steps` steps from `starts` [n, d]."""
+    states = np.array(starts, dtype=np.float64)
+    total_rewards = np.zeros(len(states))
+    steps = np.zeros(len(states), dtype=np.int64)
+    terminated = task.terminal(states)
+    paths = [states]
+    for _ in range(task.max_steps):
+        running = np.flatnonzero(~terminated)
+        if running.size == 0:
+            break
+        before = states[running]
+        controls = task.controls[policy.greedy(before)]
+        after = dynamics(before, controls)
+        total_rewards[running] += task.rewards(before, controls, after)
+        steps[running] += 1
+        states = np.full_like(states, np.nan)
+        states[running] = after
+        paths.append(states)
+        terminated[running] = task.terminal(after)
+    return Rollouts(np.array(starts), total_rewards, steps, terminated, np.stack(paths))

@@ -1,0 +1,70 @@
+"""Mountain car (Sutton & Barto): an underpowered car must swing back to climb the hill ahead.
+
+    v' = clip(v + 0.001 u - 0.0025 cos 3x, -0.07, 0.07)
+    x' = x + v', at the left wall x' = -1.2 and v' = 0, at the goal x' = 0.5
+
+Reward -1 on every step, the last included. Paper, Section 4.1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optimist.box import BoolArray, Box, FloatArray
+from optimist.systems.system import Recipe, System
+from optimist.task import Task
+
+LEFT_WALL = -1.2
+GOAL = 0.5
+MAX_SPEED = 0.07
+THRUST = 0.001
+GRAVITY = 0.0025
+
+
+def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
+    """One step.  [n, 2], [n, 1] -> [n, 2]"""
+    position, velocity = states[:, 0], states[:, 1]
+    velocity = velocity + THRUST * controls[:, 0] - GRAVITY * np.cos(3.0 * position)
+    velocity = np.clip(velocity, -MAX_SPEED, MAX_SPEED)
+    position = position + velocity
+    velocity = np.where(position < LEFT_WALL, 0.0, velocity)
+    return np.column_stack([np.clip(position, LEFT_WALL, GOAL), velocity])
+
+
+def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+    """-1 a step.  [n]"""
+    return np.full(len(states), -1.0)
+
+
+def is_terminal(states: FloatArray) -> BoolArray:
+    """The top of the hill.  [n]"""
+    at_goal: BoolArray = states[:, 0] >= GOAL
+    return at_goal
+
+
+BOX = Box([LEFT_WALL, -MAX_SPEED], [GOAL, MAX_SPEED])
+
+MOUNTAIN_CAR = System(
+    name="mountain-car",
+    gymnasium_id="optimist/MountainCar-v0",
+    summary="drive an underpowered car up a hill",
+    task=Task(
+        box=BOX,
+        controls=np.array([-1.0, 0.0, 1.0]),
+        reward=reward,
+        is_terminal=is_terminal,
+        discount=0.99,
+        optimistic_value=0.0,
+    ),
+    dynamics=dynamics,
+    observation_box=BOX,
+    starts=np.array([[-np.pi / 6.0, 0.0]]),
+    start_spread=np.array([0.1, 0.005]),
+    axis_names=("position", "velocity"),
+    recipes={
+        "paper": Recipe((100, 100), (1.0, 1.0)),
+        "ours": Recipe((100, 100), (1.0, 1.0), reason="as the paper: nothing to gain"),
+    },
+    paper_best=-103.0,
+    best_known=-103.0,
+)

@@ -1,0 +1,1 @@
+"""Views: pictures and pages. They compute nothing that others rely on."""

@@ -1,0 +1,134 @@
+"""The picture of a plan: value function and greedy policy over two axes of the state."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optimist.box import FloatArray
+from optimist.planning import Policy, QFunction
+from optimist.planning.q_function import Actions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "pdf", "svg")
+RESOLUTION = 160  # points per axis
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """Which two axes to show, and where the others are held."""
+
+    axes: tuple[int, int]
+    at: FloatArray  # [d]
+    names: tuple[str, ...]  # [d]
+
+    def title(self) -> str:
+        """Where the axes not shown are held, if there are any."""
+        others = [axis for axis in range(len(self.at)) if axis not in self.axes]
+        return ", ".join(f"{self.names[axis]} = {self.at[axis]:.3g}" for axis in others)
+
+
+def check_target(file: Path) -> None:
+    """Raise ValueError now rather than after the work when a picture cannot be written there."""
+    if file.suffix.lower().lstrip(".") not in FORMATS:
+        raise ValueError(f"The picture must end in .{', .'.join(FORMATS)}; got {file.name!r}.")
+    if not file.parent.is_dir():
+        raise ValueError(f"The picture must go to a directory that exists; got {file.parent}.")
+    try:
+        import matplotlib  # noqa: F401, PLC0415
+    except ImportError:
+        raise ValueError(
+            "A picture needs matplotlib, which is not installed: pip install 'optimist[plots]'."
+        ) from None
+
+
+def draw_plan(
+    q_function: QFunction,
+    policy: Policy,
+    shown: Slice,
+    controls: FloatArray,
+    path: FloatArray,
+    title: str,
+) -> Figure:
+    """Value function and greedy control over a slice, with the path of a rollout [t, d] on it."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    box = q_function.grid.box
+    first, second = shown.axes
+    xs = np.linspace(box.low[first], box.high[first], RESOLUTION)
+    ys = np.linspace(box.low[second], box.high[second], RESOLUTION)
+    states = np.tile(shown.at, (RESOLUTION * RESOLUTION, 1))
+    states[:, first] = np.tile(xs, RESOLUTION)
+    states[:, second] = np.repeat(ys, RESOLUTION)
+    values = q_function.value(states).reshape(RESOLUTION, RESOLUTION)
+    actions = policy.greedy(states).reshape(RESOLUTION, RESOLUTION)
+
+    figure = Figure(figsize=(11.0, 4.6), layout="constrained")
+    figure.suptitle("\n".join(line for line in (title, shown.title()) if line), fontsize=11)
+    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    _draw_values(figure, left, xs, ys, values)
+    _draw_actions(figure, right, xs, ys, actions, controls)
+    for axes in (left, right):
+        _draw_path(axes, path[:, [first, second]], box.widths[[first, second]])
+        axes.set_xlabel(shown.names[first])
+        axes.set_xlim(xs[0], xs[-1])
+        axes.set_ylim(ys[0], ys[-1])
+    left.set_ylabel(shown.names[second])
+    left.legend(loc="upper right", fontsize=8, framealpha=0.85)
+    return figure
+
+
+def save_figure(figure: Figure, file: Path) -> None:
+    """Write beside and rename: there is never half a picture."""
+    beside = file.with_name(f".{file.stem}.{os.getpid()}{file.suffix}")
+    try:
+        figure.savefig(beside, dpi=150)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _draw_values(figure: Figure, axes: Axes, xs: FloatArray, ys: FloatArray, values: FloatArray) -> None:
+    mesh = axes.pcolormesh(xs, ys, values, cmap="viridis", shading="nearest", rasterized=True)
+    axes.contour(xs, ys, values, levels=10, colors="white", linewidths=0.5, alpha=0.6)
+    figure.colorbar(mesh, ax=axes, label="value")
+    axes.set_title("value function", fontsize=10)
+
+
+def _draw_actions(
+    figure: Figure,
+    axes: Axes,
+    xs: FloatArray,
+    ys: FloatArray,
+    actions: Actions,
+    controls: FloatArray,
+) -> None:
+    from matplotlib import colormaps  # noqa: PLC0415
+    from matplotlib.colors import BoundaryNorm, ListedColormap  # noqa: PLC0415
+
+    count = len(controls)
+    # cividis is made for colour-blind readers and keeps the order of the controls in print
+    colours = ListedColormap(colormaps["cividis"](np.linspace(0.0, 1.0, count)))
+    norm = BoundaryNorm(np.arange(count + 1) - 0.5, count)
+    mesh = axes.pcolormesh(xs, ys, actions, cmap=colours, norm=norm, shading="nearest", rasterized=True)
+    bar = figure.colorbar(mesh, ax=axes, ticks=range(count), label="control")
+    bar.ax.set_yticklabels([", ".join(f"{value:g}" for value in row) for row in controls])
+    axes.set_title("greedy policy", fontsize=10)
+
+
+def _draw_path(axes: Axes, path: FloatArray, widths: FloatArray) -> None:
+    path = path[np.isfinite(path).all(axis=1)]
+    # lift the pen where a periodic axis jumps across its seam
+    jumps = np.flatnonzero((np.abs(np.diff(path, axis=0)) > 0.5 * widths).any(axis=1)) + 1
+    broken = np.insert(path, jumps, np.nan, axis=0)
+    axes.plot(broken[:, 0], broken[:, 1], color="black", linewidth=2.2)
+    axes.plot(broken[:, 0], broken[:, 1], color="#f0e442", linewidth=1.1, label="rollout")
+    axes.plot(*path[0], "o", color="white", markeredgecolor="black", markersize=6, label="start")
+    axes.plot(*path[-1], "X", color="#d55e00", markeredgecolor="black", markersize=8, label="end")
