@@ -1,11 +1,10 @@
 """One sweep of value iteration over a slice of nodes.
 
-V form:  V_i  = max_a  R_ia + g_ia (X_ia - s_ia V_i),              X_ia  = sum_j w_iaj V_j
-Q form:  Q_ia = max_b  R_ia + g_ia (X_iab - s_ia Q_ib),            X_iab = sum_j w_iaj Q_jb
+V form:  V_i  = max_a  R_ia + g_ia X_ia,           X_ia  = sum_j w_iaj V_j
+Q form:  Q_ia = max_b  R_ia + g_ia X_iab,          X_iab = sum_j w_iaj Q_jb
 
-With s empty these are the plain backups (Eq. 7). With s the weight of node i in the interpolation of
-its own successor, and R and g divided by 1 - g s beforehand, the V form has its self-loop solved and
-the Q form is Eq. 7' as printed; `sweep_q_exact` solves the self-loop of the Q form rightly.
+With `selfs` None these are the plain backups. Otherwise `selfs` holds s, the weight of node i in the
+interpolation of its own successor, and the self-loop is solved: x = (R + g (X - s x_old)) / (1 - g s).
 
 A sweep reads `v` and writes `out`: the same array makes it Gauss-Seidel, another one Jacobi. Nodes go
 from `first` to `last` in steps of `step` (-1 sweeps backwards). Every sweep returns its largest change.
@@ -18,11 +17,19 @@ from numba import njit, uint64
 from optimist.compiled.interpolation import FAST, interpolate, interpolate_two
 
 
+@njit(nogil=True, inline="always", fastmath=FAST)
+def without_self(x, loop, old):
+    """Solve x = rest + loop * x for x, given rest + loop * old.
+
+    Discount 1 can bring `loop` to 1: such a state never leaves, and the value bounds catch the result.
+    """
+    return (x - loop * old) / max(1.0 - loop, 1e-12)
+
+
 @njit(nogil=True, cache=True, fastmath=FAST)
 def sweep_v(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v, out, policy):
-    """Best action at every node; `policy` [n] keeps which, unless it is empty."""
+    """Best action at every node; `policy` [n] keeps which, unless it is None."""
     n_actions = uint64(cells.shape[1])
-    solved, recording = selfs.size > 0, policy.size > 0
     floor, ceiling = bounds
     first, last, step = nodes
     change = 0.0
@@ -36,15 +43,14 @@ def sweep_v(cells, fractions, rewards, discounts, selfs, strides, places, bounds
             x = rewards[i, a]
             g = discounts[i, a]
             if g != 0.0:
-                y = interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
-                if solved:
-                    y -= selfs[i, a] * old
-                x += g * y
+                x += g * interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
+                if selfs is not None and selfs[i, a] > 0.0:
+                    x = without_self(x, g * selfs[i, a], old)
             if x > best:
                 best = x
                 choice = a
         best = min(best, ceiling)
-        if recording:
+        if policy is not None:
             policy[i] = choice
         out[p] = best
         change = max(change, abs(best - old))
@@ -54,7 +60,6 @@ def sweep_v(cells, fractions, rewards, discounts, selfs, strides, places, bounds
 @njit(nogil=True, cache=True, fastmath=FAST)
 def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v):
     """The same for one given action per node (tables without action axis), in place."""
-    solved = selfs.size > 0
     floor, ceiling = bounds
     first, last, step = nodes
     change = 0.0
@@ -65,10 +70,9 @@ def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, b
         x = rewards[i]
         g = discounts[i]
         if g != 0.0:
-            y = interpolate(v, uint64(cells[i]), strides, fractions[i])
-            if solved:
-                y -= selfs[i] * old
-            x += g * y
+            x += g * interpolate(v, uint64(cells[i]), strides, fractions[i])
+            if selfs is not None and selfs[i] > 0.0:
+                x = without_self(x, g * selfs[i], old)
         x = min(max(x, floor), ceiling)
         v[p] = x
         change = max(change, abs(x - old))
@@ -87,7 +91,7 @@ def take_policy(cells, fractions, rewards, discounts, selfs, policy, nodes, out)
             out_fractions[i, q] = fractions[i, a, q]
         out_rewards[i] = rewards[i, a]
         out_discounts[i] = discounts[i, a]
-        if selfs.size > 0:
+        if selfs is not None:
             out_selfs[i] = selfs[i, a]
 
 
@@ -107,9 +111,11 @@ def backup_q(cells, fractions, rewards, discounts, strides, nodes, v, out):
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out):
-    """Eq. 7, or with `selfs` Eq. 7' as printed. `q` is padded and flat, [n_padded * n_actions]."""
+    """Eq. 7; with `selfs` Eq. 7' as printed, R and g divided by 1 - g s beforehand.
+
+    `q` is padded and flat, [n_padded * n_actions + 1]: actions are read in pairs.
+    """
     n_actions = uint64(cells.shape[1])
-    solved = selfs.size > 0
     floor, ceiling = bounds
     first, last, step = nodes
     change = 0.0
@@ -124,7 +130,7 @@ def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds
                 cell = uint64(cells[i, a]) * n_actions
                 for b in range(uint64(0), n_actions, uint64(2)):
                     y, z = interpolate_two(q, cell + b, strides, fractions[i, a])
-                    if solved:
+                    if selfs is not None:
                         y -= selfs[i, a] * q[p + b]
                         z -= selfs[i, a] * q[p + b + uint64(1)]
                     best = max(best, y)
@@ -164,9 +170,9 @@ def sweep_q_exact(cells, fractions, rewards, discounts, selfs, strides, places, 
                     y = r + g * y
                     z = r + g * z
                     if b == a:
-                        y = (y - g * s * old) / max(1.0 - g * s, 1e-12)
+                        y = without_self(y, g * s, old)
                     if b + uint64(1) == a:
-                        z = (z - g * s * old) / max(1.0 - g * s, 1e-12)
+                        z = without_self(z, g * s, old)
                     x = max(x, y)
                     if z > x and b + uint64(1) < n_actions:
                         x = z

@@ -35,7 +35,6 @@ from optimist.planning.tables import Tables, optimistic
 
 NodeRange = tuple[int, int, int]  # first, last, step
 
-NOTHING = np.empty((0, 0))
 SMALLEST_DENOMINATOR = 1e-12  # of 1 - g w_ii; only discount 1 comes below, and is bounded anyway
 
 
@@ -54,9 +53,9 @@ class Backup:
     """Tables made ready for one kernel."""
 
     tables: Tables  # uncertainty folded in
-    rewards: FloatArray  # [N, A], divided by 1 - g w_ii where the kernel wants that
+    rewards: FloatArray  # [N, A]; for `eq7-printed` divided by 1 - g w_ii
     discounts: FloatArray  # [N, A], likewise
-    selfs: FloatArray  # [N, A], or empty when self-loops are left in
+    selfs: NDArray[np.float32] | None  # [N, A], or None when self-loops are left in
     interpolates_values: bool  # V form
     kernel: Callable[..., float]
 
@@ -67,7 +66,7 @@ class Backup:
         return tuple(np.uint64(stride * width) for stride in self.tables.grid.padded_strides)
 
     @property
-    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+    def arrays(self) -> tuple[NDArray[np.generic] | None, ...]:
         """What is read at every node, in the kernels' order."""
         tables = self.tables
         return tables.cells, tables.fractions, self.rewards, self.discounts, self.selfs
@@ -78,7 +77,7 @@ class Backup:
         return self.strides, self.tables.grid.padded_places, self.tables.value_bounds
 
     def sweep(
-        self, nodes: NodeRange, values: FloatArray, out: FloatArray, policy: NDArray[np.uint16]
+        self, nodes: NodeRange, values: FloatArray, out: FloatArray, policy: NDArray[np.uint16] | None
     ) -> float:
         """Back up the given nodes; the largest change. `policy` is filled by the V form only."""
         recorded = (policy,) if self.interpolates_values else ()
@@ -97,14 +96,13 @@ def prepare(tables: Tables, name: str) -> Backup:
     tables = optimistic(tables)
     rewards, discounts = tables.rewards, tables.discounts
     if chosen is BackupName.V_PLAIN:
-        return Backup(tables, rewards, discounts, NOTHING, True, sweeps.sweep_v)
+        return Backup(tables, rewards, discounts, None, True, sweeps.sweep_v)
     if chosen is BackupName.EQ7:
-        return Backup(tables, rewards, discounts, NOTHING, False, sweeps.sweep_q)
+        return Backup(tables, rewards, discounts, None, False, sweeps.sweep_q)
     selfs = tables.self_weights
     if chosen is BackupName.EQ7_EXACT:
         return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q_exact)
-    division = 1.0 / np.maximum(1.0 - discounts * selfs, SMALLEST_DENOMINATOR)
-    return Backup(tables, rewards * division, discounts * division, selfs, True, sweeps.sweep_v)
+    return Backup(tables, rewards, discounts, selfs, True, sweeps.sweep_v)
 
 
 def _printed(tables: Tables) -> Backup:

@@ -163,8 +163,8 @@ class _Sweeper:
         self._forwards = True
         self.can_evaluate = ready.interpolates_values
         n_nodes = tables.grid.n_nodes
-        self._policy = np.zeros(n_nodes if self.can_evaluate else 0, dtype=np.uint16)
-        self._packed: tuple[NDArray[np.generic], ...] = ()
+        self._policy = np.zeros(n_nodes, dtype=np.uint16) if self.can_evaluate else None
+        self._packed: tuple[NDArray[np.generic] | None, ...] = ()
 
     def improve(self, values: FloatArray) -> float:
         """One in-place sweep over all actions; the largest change."""
@@ -187,7 +187,7 @@ class _Sweeper:
                 np.empty((n_nodes, tables.grid.n_dims), dtype=np.float32),
                 np.empty(n_nodes),
                 np.empty(n_nodes),
-                np.empty(n_nodes if ready.selfs.size else 0),
+                np.empty(n_nodes, dtype=np.float32) if ready.selfs is not None else None,
             )
         self._on_blocks(lambda nodes: kernels.take_policy(*ready.arrays, self._policy, nodes, self._packed))
 
@@ -196,8 +196,7 @@ class _Sweeper:
         if not self._private:
             self._private = [values.copy()]
         out = self._private[0]
-        unrecorded = self._policy[:0]
-        changes = self._on_blocks(lambda nodes: self._ready.sweep(nodes, values, out, unrecorded))
+        changes = self._on_blocks(lambda nodes: self._ready.sweep(nodes, values, out, None))
         values[:] = out
         self._ready.tables.grid.refresh_ghosts(values[:-1])
         return max(changes)

@@ -54,9 +54,9 @@ class Tables:
         return int(self.cells.shape[1])
 
     @property
-    def self_weights(self) -> FloatArray:
+    def self_weights(self) -> NDArray[np.float32]:
         """The weight of each node in the interpolation of its own successor (w_ii).  [N, A]"""
-        weights = np.empty(self.cells.shape)
+        weights = np.empty(self.cells.shape, dtype=np.float32)
         shapes = self.grid.shape, self.grid.padded_shape
         span = (0, self.grid.n_nodes, 1)
         sweeps.self_weights(self.cells, self.fractions, *shapes, span, weights)

@@ -1,0 +1,40 @@
+"""Peak memory of a whole `optimist plan acrobot`, 25^4 nodes, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from benchmarks.measuring import Result
+
+PROGRAM = """
+import resource
+{work}
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+IMPORTS = "import optimist.experiments.offline"
+PLAN = """
+from optimist.experiments.offline import plan_offline
+from optimist.systems import SYSTEMS
+system = SYSTEMS["acrobot"]
+plan_offline(system, system.recipes["{recipe}"])
+"""
+
+
+def run() -> dict[str, Result]:
+    peaks = {recipe: _peak(PLAN.format(recipe=recipe)) for recipe in ("paper", "ours")}
+    imports = _peak(IMPORTS)
+    return {
+        "peak memory of planning at 25^4, 2 actions": {
+            "ours_mb": max(peaks.values()) / 1e6,
+            "paper_recipe_mb": peaks["paper"] / 1e6,
+            "imports_alone_mb": imports / 1e6,
+        }
+    }
+
+
+def _peak(work: str) -> int:
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(work=work)], capture_output=True, text=True, check=True
+    )
+    return int(ran.stdout.split()[-1])

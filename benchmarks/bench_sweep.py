@@ -1,0 +1,61 @@
+"""One Jacobi sweep of the same equation, V = max_a R + g W V: ours, scipy's CSR, QuantEcon's DiscreteDP.
+
+All are given the same numbers; all return the new values. The peers read a matrix from which explicit
+zeros (terminal successors) have been removed. One thread each; ours with both cores is shown beside.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from quantecon.markov import DiscreteDP
+
+from benchmarks.measuring import Result, compared, fastest
+from benchmarks.problems import SIZES, pairs, tables_of, transition_matrix
+from optimist.planning import Tables
+from optimist.planning.backups import NodeRange, prepare
+
+ROUNDS = 40
+
+
+def run() -> dict[str, Result]:
+    return {
+        f"one sweep, {size}": _measure(tables_of(problem, nodes)) for size, (problem, nodes) in SIZES.items()
+    }
+
+
+def _measure(tables: Tables) -> Result:
+    n_nodes, n_actions = tables.cells.shape
+    backup = prepare(tables, "v-plain")
+    matrix = transition_matrix(tables)
+    rewards = tables.rewards.reshape(-1)
+    # the discount is in the matrix; QuantEcon insists on one of its own below 1
+    peer = DiscreteDP(rewards, matrix, 1.0 - 1e-15, *pairs(tables))
+    start = np.random.default_rng(0).uniform(-50.0, 0.0, (n_nodes,))
+    values = np.append(tables.grid.pad(start), 0.0)
+    ours, theirs = values.copy(), np.empty(n_nodes)
+    halves = [(0, n_nodes // 2, 1), (n_nodes // 2, n_nodes, 1)]
+
+    def sweep(nodes: NodeRange) -> float:
+        return backup.sweep(nodes, values, ours, None)
+
+    with ThreadPoolExecutor(2) as pool:
+        seconds = fastest(
+            {
+                "optimist": lambda: sweep((0, n_nodes, 1)),
+                "optimist, both cores": lambda: list(pool.map(sweep, halves)),
+                "scipy CSR": lambda: (rewards + matrix @ start).reshape(n_nodes, n_actions).max(axis=1),
+                "QuantEcon": lambda: peer.bellman_operator(start, Tv=theirs),
+            },
+            ROUNDS,
+        )
+    floor = tables.value_bounds[0]
+    assert np.abs(ours[tables.grid.padded_places] - np.maximum(theirs, floor)).max() < 1e-9
+    return compared(
+        seconds,
+        "optimist",
+        "QuantEcon",
+        ratio_both_cores=seconds["QuantEcon"] / seconds["optimist, both cores"],
+        ratio_scipy=seconds["scipy CSR"] / seconds["optimist"],
+    )
