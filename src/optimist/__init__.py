@@ -5,9 +5,7 @@ GP-RMAX (Jung & Stone 2010) made real. What exists so far: planning with a known
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # importing `typing` would slow down every start of Python, see below
 if TYPE_CHECKING:
     from optimist.box import Box
     from optimist.grid import Grid
@@ -16,13 +14,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Box", "Grid", "Task", "__version__"]
 
-# Gymnasium imports this package whenever it is imported itself (to register our environments), so
-# nothing heavy may be loaded here before it is used.
+# This package is imported whenever Python starts (see `environments.discovery`): nothing may be loaded
+# here before it is used.
 _HOMES = {"Box": "optimist.box", "Grid": "optimist.grid", "Task": "optimist.task"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOMES:
+        from importlib import import_module  # noqa: PLC0415
+
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

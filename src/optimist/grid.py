@@ -231,5 +231,6 @@ def _inverse_spacing(nodes: FloatArray) -> float:
     """1 / spacing when the nodes are equally spaced to rounding, otherwise 0."""
     spacings = np.diff(nodes)
     spacing = (nodes[-1] - nodes[0]) / spacings.size
-    uniform = np.abs(spacings - spacing).max() <= 1e-12 * np.abs(nodes).max()
+    rounding = 8.0 * np.finfo(np.float64).eps * np.abs(nodes).max()
+    uniform = np.abs(spacings - spacing).max() <= rounding
     return float(1.0 / spacing) if uniform else 0.0

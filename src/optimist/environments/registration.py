@@ -1,8 +1,9 @@
-"""Gymnasium ids. Called by Gymnasium itself through the `gymnasium.envs` entry point."""
+"""The Gymnasium ids of the systems."""
 
 from __future__ import annotations
 
-import gymnasium
+from gymnasium.envs.registration import register as register_environment
+from gymnasium.envs.registration import registry
 
 from optimist.systems import SYSTEMS
 
@@ -10,9 +11,10 @@ from optimist.systems import SYSTEMS
 def register() -> None:
     """Make `gymnasium.make("optimist/MountainCar-v0")` and the others work."""
     for system in SYSTEMS.values():
-        gymnasium.register(
-            id=system.gymnasium_id,
-            entry_point="optimist.environments.system_environment:SystemEnvironment",
-            max_episode_steps=system.task.max_steps,
-            kwargs={"problem": system.name},
-        )
+        if system.gymnasium_id not in registry:
+            register_environment(
+                id=system.gymnasium_id,
+                entry_point="optimist.environments.system_environment:SystemEnvironment",
+                max_episode_steps=system.task.max_steps,
+                kwargs={"problem": system.name},
+            )

@@ -36,6 +36,9 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
         super().reset(seed=seed)
         starts = self.system.starts
         state = starts[self.np_random.integers(len(starts))]
+        unknown = set(options or {}) - {"state"}
+        if unknown:
+            raise ValueError(f"The options of `reset` must be 'state' or none; got {sorted(unknown)}.")
         if options is not None and "state" in options:
             state = np.array(options["state"], dtype=np.float64)
             if state not in self.observation_space:
@@ -49,7 +52,7 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
         """One step of the true dynamics."""
         if self._state is None:
             raise RuntimeError("`reset` must be called before `step`.")
-        if not self.action_space.contains(np.int64(action)):
+        if not self.action_space.contains(action):
             raise ValueError(
                 f"The action must be one of 0 to {self.system.task.n_actions - 1}; got {action!r}."
             )

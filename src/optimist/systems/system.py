@@ -48,5 +48,4 @@ class System:
         stream = np.random.default_rng([seed, count])
         offsets = stream.uniform(-1.0, 1.0, size=(count, self.starts.shape[1]))
         centres = self.starts[np.arange(count) % len(self.starts)]
-        nearby: FloatArray = centres + offsets * self.start_spread
-        return nearby
+        return self.task.box.wrap(centres + offsets * self.start_spread)

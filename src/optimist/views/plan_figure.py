@@ -81,7 +81,7 @@ def draw_plan(
         axes.set_xlim(xs[0], xs[-1])
         axes.set_ylim(ys[0], ys[-1])
     left.set_ylabel(shown.names[second])
-    left.legend(loc="upper right", fontsize=8, framealpha=0.85)
+    left.legend(loc="upper right", fontsize=8, facecolor="#bbbbbb", framealpha=0.9)
     return figure
 
 
@@ -97,7 +97,7 @@ def save_figure(figure: Figure, file: Path) -> None:
 
 def _draw_values(figure: Figure, axes: Axes, xs: FloatArray, ys: FloatArray, values: FloatArray) -> None:
     mesh = axes.pcolormesh(xs, ys, values, cmap="viridis", shading="nearest", rasterized=True)
-    axes.contour(xs, ys, values, levels=10, colors="white", linewidths=0.5, alpha=0.6)
+    axes.contour(xs, ys, values, levels=10, colors="white", linewidths=0.5, linestyles="solid", alpha=0.6)
     figure.colorbar(mesh, ax=axes, label="value")
     axes.set_title("value function", fontsize=10)
 
@@ -129,6 +129,7 @@ def _draw_path(axes: Axes, path: FloatArray, widths: FloatArray) -> None:
     jumps = np.flatnonzero((np.abs(np.diff(path, axis=0)) > 0.5 * widths).any(axis=1)) + 1
     broken = np.insert(path, jumps, np.nan, axis=0)
     axes.plot(broken[:, 0], broken[:, 1], color="black", linewidth=2.2)
-    axes.plot(broken[:, 0], broken[:, 1], color="#f0e442", linewidth=1.1, label="rollout")
-    axes.plot(*path[0], "o", color="white", markeredgecolor="black", markersize=6, label="start")
-    axes.plot(*path[-1], "X", color="#d55e00", markeredgecolor="black", markersize=8, label="end")
+    axes.plot(broken[:, 0], broken[:, 1], color="white", linewidth=1.1, label="rollout")
+    for place, marker, colour, label in ((0, "o", "white", "start"), (-1, "X", "#d55e00", "end")):
+        (shown,) = axes.plot(*path[place], marker, color=colour, markeredgecolor="black", label=label)
+        shown.set(markersize=7, clip_on=False, zorder=3)

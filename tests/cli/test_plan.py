@@ -1,0 +1,131 @@
+"""`optimist plan`: results, pictures, bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run, run_json
+
+CONTRACT = {
+    "problem", "nodes", "n_nodes", "sweeps", "converged", "residual", "total_reward", "steps", "seconds",
+    "rollouts",
+}  # fmt: skip
+
+
+def test_mountain_car_takes_103_steps_and_json_has_the_contract_keys() -> None:
+    result = run_json("plan", "mountain-car", "--nodes", "100,100")
+    assert set(result) >= CONTRACT
+    assert result["nodes"] == [100, 100]
+    assert result["n_nodes"] == 10_000
+    assert result["converged"]
+    assert result["residual"] <= 1e-4
+    assert (result["steps"], result["total_reward"]) == (103, -103.0)
+    assert result["rollouts"][0]["terminated"]
+
+
+def test_the_headline_is_the_worst_of_the_starts() -> None:
+    result = run_json("plan", "bicycle", "--nodes", "6,6,6,6")
+    assert len(result["rollouts"]) == 2
+    assert result["total_reward"] == min(episode["total_reward"] for episode in result["rollouts"])
+
+
+def test_certificate_nearby_starts_and_options_are_reported() -> None:
+    result = run_json(
+        "plan", "pendulum", "--nodes", "21,21", "--spacing", "1,1.5", "--backup", "eq7-exact",
+        "--tolerance", "1e-3", "--max-sweeps", "5000", "--certify", "--nearby", "3", "--hold", "2",
+        "--lookahead", "1",
+    )  # fmt: skip
+    assert result["spacing"] == [1.0, 1.5]
+    assert (result["backup"], result["hold"], result["lookahead"]) == ("eq7-exact", 2, 1)
+    certificate = result["certificate"]
+    assert 0.0 < certificate["lower"] <= certificate["residual"] < certificate["upper"]
+    assert len(result["nearby"]["rollouts"]) == 3
+    rewards = [episode["total_reward"] for episode in result["nearby"]["rollouts"]]
+    assert result["nearby"]["worst"] == min(rewards)
+
+
+def test_no_upper_bound_is_null_with_discount_1() -> None:
+    result = run_json("plan", "acrobot", "--nodes", "7,7,7,7", "--lookahead", "0", "--certify")
+    assert result["certificate"]["upper"] is None
+
+
+def test_uniform_spacing_and_the_papers_recipe_agree() -> None:
+    ours = run_json("plan", "bicycle", "--nodes", "5,5,5,5", "--spacing", "uniform", "--hold", "1",
+                    "--lookahead", "0")  # fmt: skip
+    paper = run_json("plan", "bicycle", "--recipe", "paper", "--nodes", "5,5,5,5")
+    assert ours["total_reward"] == paper["total_reward"]
+    assert paper["spacing"] == [1.0] * 4
+
+
+def test_not_converging_is_told_not_failed() -> None:
+    ran = run("plan", "mountain-car", "--nodes", "20,20", "--max-sweeps", "3")
+    assert ran.returncode == 0
+    assert "NOT converged" in ran.stdout
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_picture_is_written_whole(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"plan.{suffix}"
+    result = run_json("plan", "mountain-car", "--nodes", "20,20", "--plot", str(file))
+    assert result["plot"] == str(file)
+    magic = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[suffix]
+    assert file.read_bytes().startswith(magic)
+    assert [entry.name for entry in tmp_path.iterdir()] == [file.name]
+
+
+def test_slice_of_a_4d_system_is_drawn(tmp_path: Path) -> None:
+    file = tmp_path / "slice.png"
+    run_json(
+        "plan", "acrobot", "--nodes", "5,5,5,5", "--lookahead", "0", "--plot", str(file), "--axes", "0,2"
+    )
+    assert file.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["plan", "moon-lander"],
+            "must be one of mountain-car, pendulum, bicycle, acrobot; got 'moon-lander'",
+        ),
+        (["plan", "mountain-car", "--nodes", "100"], "--nodes must be one whole number per axis (2)"),
+        (["plan", "mountain-car", "--nodes", "100,1"], "--nodes must be at least 2 on every axis; got 100,1"),
+        (["plan", "mountain-car", "--nodes", "a,b"], "--nodes must be one whole number per axis (2)"),
+        (["plan", "mountain-car", "--nodes", "10.5,10"], "--nodes must be one whole number per axis (2)"),
+        (["plan", "bicycle", "--spacing", "1,2"], "--spacing must be one number per axis (4)"),
+        (["plan", "bicycle", "--spacing", "1,2,0,1"], "--spacing must be positive"),
+        (["plan", "bicycle", "--spacing", "1,2,nan,1"], "--spacing must be one number per axis (4)"),
+        (["plan", "mountain-car", "--backup", "eq8"], "--backup must be one of v-exact"),
+        (["plan", "mountain-car", "--tolerance", "0"], "`tolerance` must be positive; got 0.0"),
+        (["plan", "mountain-car", "--max-sweeps", "0"], "`max_sweeps` must be at least 1; got 0"),
+        (["plan", "mountain-car", "--recipe", "fine"], "--recipe must be one of paper, ours"),
+        (["plan", "mountain-car", "--hold", "0"], "--hold must be at least 1; got 0"),
+        (["plan", "mountain-car", "--lookahead", "-1"], "--lookahead must be at least 0; got -1"),
+        (["plan", "mountain-car", "--nearby", "-2"], "--nearby must be at least 0; got -2"),
+        (["plan", "mountain-car", "--axes", "0,2"], "--axes must be two different axes from 0 to 1"),
+        (["plan", "mountain-car", "--plot", "plan.bmp"], "must end in .png, .pdf, .svg; got 'plan.bmp'"),
+        (["plan", "mountain-car", "--plot", "nowhere/plan.png"], "directory that exists; got nowhere"),
+        (["plan", "acrobot", "--nodes", "200,200,200,200"], "must fit in memory"),
+        (["plan", "acrobot", "--nodes", "900,900,900,900"], "fewer than 2^31 nodes"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence_and_exit_code_2(
+    arguments: list[str], says: str, tmp_path: Path
+) -> None:
+    ran = run(*arguments, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert says in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_grid_too_large_is_told_the_size_that_fits() -> None:
+    ran = run("plan", "acrobot", "--nodes", "200,200,200,200")
+    fitting = ran.stderr.rsplit("available. ", 1)[1].split(" nodes would fit")[0]
+    counts = [int(count) for count in fitting.split(",")]
+    assert len(counts) == 4
+    assert all(2 <= count < 200 for count in counts)

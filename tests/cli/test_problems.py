@@ -1,0 +1,25 @@
+"""`optimist problems`."""
+
+from __future__ import annotations
+
+from optimist.systems import SYSTEMS
+from tests.cli.running import run, run_json
+
+
+def test_json_has_the_contract_keys() -> None:
+    problems = run_json("problems")["problems"]
+    assert [entry["name"] for entry in problems] == ["mountain-car", "pendulum", "bicycle", "acrobot"]
+    for entry in problems:
+        assert set(entry) == {"name", "gymnasium_id", "state_dim", "n_actions", "discount", "best_known"}
+
+
+def test_every_problem_is_listed_for_people() -> None:
+    listed = run("problems").stdout
+    for system in SYSTEMS.values():
+        assert system.name in listed
+        assert system.gymnasium_id in listed
+
+
+def test_help_and_version() -> None:
+    assert "plan" in run("--help").stdout
+    assert run("--version").stdout.startswith("optimist ")

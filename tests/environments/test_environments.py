@@ -1,0 +1,257 @@
+"""The Gymnasium environments: found by id, true to their systems, and honest about how an episode ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils import env_checker
+
+from optimist.box import FloatArray
+from optimist.environments.system_environment import SystemEnvironment
+from optimist.systems import SYSTEMS, System
+
+EVERY_SYSTEM = pytest.mark.parametrize("system", SYSTEMS.values(), ids=list(SYSTEMS))
+IDS = {
+    "mountain-car": "optimist/MountainCar-v0",
+    "pendulum": "optimist/Pendulum-v0",
+    "bicycle": "optimist/Bicycle-v0",
+    "acrobot": "optimist/Acrobot-v0",
+}
+
+FRESH = """
+import sys
+import gymnasium
+environment = gymnasium.make(sys.argv[1])
+observation, _ = environment.reset(seed=0)
+observation, *_ = environment.step(0)
+print(environment.spec.max_episode_steps, observation.tolist())
+print("numba" in sys.modules)
+"""
+
+
+def make(system: System) -> gymnasium.Env[FloatArray, np.int64]:
+    return gymnasium.make(system.gymnasium_id)
+
+
+def trajectory(system: System, *, seed: int, n_steps: int = 40) -> list[Any]:
+    environment = make(system)
+    observation, _ = environment.reset(seed=seed)
+    environment.action_space.seed(seed)
+    seen: list[Any] = [observation.tolist()]
+    for _ in range(n_steps):
+        action = environment.action_space.sample()
+        observation, reward, terminated, truncated, _ = environment.step(action)
+        seen.append((int(action), observation.tolist(), reward, terminated, truncated))
+        if terminated or truncated:
+            observation, _ = environment.reset()
+            seen.append(observation.tolist())
+    return seen
+
+
+def test_the_ids_are_those_promised() -> None:
+    assert {name: system.gymnasium_id for name, system in SYSTEMS.items()} == IDS
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_gymnasium_alone_finds_the_environment(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FRESH, IDS[name]],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    stepped, numba_is_loaded = done.stdout.splitlines()
+    system = SYSTEMS[name]
+    successors = system.dynamics(system.starts, system.task.controls[[0]])
+    assert stepped in {f"500 {state}" for state in successors.tolist()}
+    assert numba_is_loaded == "False"  # stepping an environment needs no compiler
+
+
+@EVERY_SYSTEM
+def test_gymnasiums_checker_has_no_complaint(system: System) -> None:
+    env_checker.check_env(make(system).unwrapped, skip_render_check=True)
+
+
+@EVERY_SYSTEM
+def test_stable_baselines_checker_has_no_complaint(system: System) -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    checker.check_env(make(system), warn=False)
+
+
+@EVERY_SYSTEM
+def test_spaces_are_those_of_the_system(system: System) -> None:
+    environment = SystemEnvironment(system.name)
+    space = environment.observation_space
+    assert isinstance(space, gymnasium.spaces.Box)
+    assert space.dtype == np.float64
+    np.testing.assert_array_equal(space.low, system.observation_box.low)
+    np.testing.assert_array_equal(space.high, system.observation_box.high)
+    assert environment.action_space == gymnasium.spaces.Discrete(len(system.task.controls))
+
+
+@EVERY_SYSTEM
+def test_steps_are_those_of_the_dynamics(system: System) -> None:
+    environment = make(system)
+    observation, _ = environment.reset(seed=3)
+    stream = np.random.default_rng(0)
+    for _ in range(30):
+        action = int(stream.integers(system.task.n_actions))
+        states, controls = observation[np.newaxis], system.task.controls[[action]]
+        expected = system.dynamics(states, controls)
+        observation, reward, terminated, truncated, _ = environment.step(np.int64(action))
+        np.testing.assert_array_equal(observation, expected[0])
+        assert observation.dtype == np.float64
+        assert observation in environment.observation_space
+        assert reward == system.task.reward(states, controls, expected)[0]
+        assert terminated == bool(system.task.terminal(expected)[0])
+        assert truncated is False
+        if terminated:
+            observation, _ = environment.reset()
+
+
+@EVERY_SYSTEM
+def test_the_same_seed_gives_the_same_trajectory(system: System) -> None:
+    assert trajectory(system, seed=11) == trajectory(system, seed=11)
+
+
+def test_the_pendulum_is_truncated_after_500_steps_and_never_terminated() -> None:
+    environment = make(SYSTEMS["pendulum"])
+    environment.reset(seed=0)
+    for step in range(1, 501):
+        _, _, terminated, truncated, _ = environment.step(np.int64(step % 5))
+        assert terminated is False
+        assert truncated is (step == 500)
+
+
+def test_the_limit_is_gymnasiums_and_not_the_environments() -> None:
+    environment = SystemEnvironment("pendulum")
+    environment.reset(seed=0)
+    assert not any(environment.step(2)[3] for _ in range(510))
+
+
+def test_the_mountain_car_terminates_at_the_goal() -> None:
+    environment = make(SYSTEMS["mountain-car"])
+    observation, _ = environment.reset(seed=0)
+    n_steps, terminated, truncated = 0, False, False
+    while not (terminated or truncated):
+        action = np.int64(2 if observation[1] >= 0.0 else 0)  # push the way it moves
+        observation, reward, terminated, truncated, _ = environment.step(action)
+        assert reward == -1.0
+        n_steps += 1
+    assert terminated is True
+    assert truncated is False
+    assert observation[0] == 0.5
+    assert 103 <= n_steps < 500  # nobody is faster than 103
+
+
+def test_a_falling_bicycle_terminates_with_reward_minus_ten() -> None:
+    environment = make(SYSTEMS["bicycle"])
+    observation, _ = environment.reset(seed=0)
+    rewards = []
+    terminated = truncated = False
+    while not (terminated or truncated):
+        roll = observation[0]
+        observation, reward, terminated, truncated, _ = environment.step(np.int64(4))
+        rewards.append(reward)
+        if not terminated:
+            assert reward == -(roll**2)
+    assert terminated
+    assert not truncated
+    assert rewards[-1] == -10.0
+    assert len(rewards) > 1
+
+
+def test_the_pendulums_first_reward_is_that_of_hanging() -> None:
+    environment = make(SYSTEMS["pendulum"])
+    environment.reset(seed=0)
+    assert environment.step(np.int64(2))[1] == pytest.approx(-0.1 * np.pi**2)
+
+
+def test_the_bicycle_starts_on_both_sides() -> None:
+    environment = make(SYSTEMS["bicycle"])
+    rolls = [environment.reset(seed=seed)[0][0] for seed in range(30)]
+    assert {round(float(np.rad2deg(roll)), 6) for roll in rolls} == {-10.0, 10.0}
+    again = [environment.reset(seed=seed)[0][0] for seed in range(30)]
+    assert rolls == again
+    unseeded = [environment.reset()[0][0] for _ in range(30)]
+    assert len(set(unseeded)) == 2
+
+
+@EVERY_SYSTEM
+def test_an_episode_starts_where_it_is_told(system: System) -> None:
+    environment = make(system)
+    state = 0.3 * system.task.box.low + 0.7 * system.task.box.high
+    observation, _ = environment.reset(options={"state": state.tolist()})
+    np.testing.assert_array_equal(observation, state)
+    successor, *_ = environment.step(np.int64(0))
+    expected = system.dynamics(state[np.newaxis], system.task.controls[[0]])[0]
+    np.testing.assert_array_equal(successor, expected)
+
+
+@EVERY_SYSTEM
+def test_an_episode_may_start_at_any_nearby_start(system: System) -> None:
+    environment = SystemEnvironment(system.name)
+    for state in system.nearby_starts(20, seed=0):
+        observation, _ = environment.reset(options={"state": state})
+        moved = system.task.box.displacement(state, observation)
+        assert np.abs(moved).max() < 1e-12
+
+
+@EVERY_SYSTEM
+def test_what_is_given_and_what_is_returned_are_not_shared(system: System) -> None:
+    environment = SystemEnvironment(system.name)
+    given = system.starts[0].copy()
+    kept = system.starts.copy()
+    observation, _ = environment.reset(options={"state": given})
+    observation += 1.0
+    given += 1.0
+    successor, *_ = environment.step(0)
+    expected = system.dynamics(kept[:1], system.task.controls[[0]])[0]
+    np.testing.assert_array_equal(successor, expected)
+    observation, _ = environment.reset(seed=0)
+    observation += 1.0
+    np.testing.assert_array_equal(system.starts, kept)
+
+
+@EVERY_SYSTEM
+def test_a_step_before_reset_is_refused(system: System) -> None:
+    with pytest.raises(RuntimeError, match="`reset` must be called before `step`"):
+        SystemEnvironment(system.name).step(0)
+
+
+@EVERY_SYSTEM
+@pytest.mark.parametrize("action", [-1, 5, 1000, 0.5, "left", None])
+def test_a_bad_action_is_refused(system: System, action: Any) -> None:
+    environment = SystemEnvironment(system.name)
+    environment.reset(seed=0)
+    last = system.task.n_actions - 1
+    with pytest.raises((TypeError, ValueError), match=rf"action must be one of 0 to {last}; got "):
+        environment.step(action)
+
+
+@EVERY_SYSTEM
+def test_a_bad_state_is_refused(system: System) -> None:
+    environment = SystemEnvironment(system.name)
+    n_dims = system.task.box.n_dims
+    for bad in (
+        np.zeros(n_dims + 1),
+        np.zeros((1, n_dims)),
+        np.full(n_dims, np.nan),
+        system.observation_box.high + 1000.0,
+    ):
+        with pytest.raises(ValueError, match=r"`state` to start from must lie in .*; got "):
+            environment.reset(options={"state": bad})
+
+
+def test_an_unknown_problem_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be one of .*; got 'unicycle'"):
+        SystemEnvironment("unicycle")

@@ -1,0 +1,81 @@
+"""The paper's best possible performance, and ours, with the recipes we ship."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from optimist.box import BoolArray, FloatArray
+from optimist.experiments.offline import OfflinePlan, plan_offline
+from optimist.systems import SYSTEMS
+from optimist.systems.bicycle import MAX_ROLL, dynamics
+
+
+def plan(problem: str, recipe: str = "ours") -> OfflinePlan:
+    system = SYSTEMS[problem]
+    return plan_offline(system, system.recipes[recipe])
+
+
+@pytest.mark.parametrize("recipe", ["paper", "ours"])
+def test_mountain_car_takes_103_steps(recipe: str) -> None:
+    made = plan("mountain-car", recipe)
+    assert made.roll_out(made.system.starts).steps.tolist() == [103]
+
+
+def test_pendulum_beats_the_paper() -> None:
+    made = plan("pendulum")
+    assert made.roll_out(made.system.starts).total_rewards[0] > -18.41
+    assert made.roll_out(made.system.nearby_starts(20, seed=0)).total_rewards.min() > -20.0
+
+
+def test_the_printed_ranges_on_a_uniform_grid_let_the_bicycle_fall() -> None:
+    made = plan("bicycle", "paper")
+    assert made.roll_out(made.system.starts).terminated.all()
+
+
+def test_bicycle_beats_the_paper_and_never_falls_where_it_could_be_avoided() -> None:
+    made = plan("bicycle")
+    assert made.grid.n_nodes <= 20**4
+    assert made.roll_out(made.system.starts).total_rewards.min() > -2.6
+    starts = made.system.nearby_starts(50, seed=0)
+    fell = made.roll_out(starts).terminated
+    assert not (fell & avoidable(starts)).any()
+
+
+def avoidable(starts: FloatArray, horizon: int = 45) -> BoolArray:
+    """Whether some sequence of the rider's actions keeps the roll within bounds until it turns back.
+
+    To stop a fall the handlebar is turned into it (torque) and the body leant away (displacement), one or
+    the other at each step. All sequences with up to two changes between the two are tried.
+    """
+    change_1, change_2 = np.triu_indices(horizon + 1)
+    steps = np.arange(horizon)
+    leaning = (steps >= change_1[:, None]) & (steps < change_2[:, None])
+    leaning = np.vstack([leaning, ~leaning])
+    found = []
+    for start in starts:
+        side = np.sign(start[0])
+        states = np.tile(start, (len(leaning), 1))
+        highest = np.abs(states[:, 0])
+        turned = np.zeros(len(leaning), dtype=np.bool_)
+        for step in range(horizon):
+            lean = leaning[:, step, np.newaxis]
+            states = dynamics(states, np.where(lean, [[0.0, -0.02 * side]], [[2.0 * side, 0.0]]))
+            highest = np.where(turned, highest, np.maximum(highest, side * states[:, 0]))
+            turned |= side * states[:, 1] < 0.0
+        found.append(bool((turned & (highest <= MAX_ROLL)).any()))
+    return np.array(found)
+
+
+def test_acrobot_at_25_to_the_4_swings_up_as_fast_as_the_paper() -> None:
+    made = plan("acrobot")
+    assert made.grid.shape == (25, 25, 25, 25)
+    assert made.roll_out(made.system.starts).steps.tolist() == [64]
+    around = made.roll_out(made.system.nearby_starts(50, seed=0))
+    assert around.terminated.all()
+    assert around.steps.mean() <= 66.0
+
+
+def test_acrobot_on_the_papers_uniform_grid_takes_76_steps() -> None:
+    made = plan("acrobot", "paper")
+    assert made.roll_out(made.system.starts).steps.tolist() == [76]

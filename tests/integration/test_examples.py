@@ -1,0 +1,30 @@
+"""Every example runs and makes its point."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CASES = {
+    "known_model.py": ([], "converged: True"),
+    "environments.py": ([], "Acrobot: total reward"),
+    "planning_quality.py": (["mountain-car"], "| mountain-car | ours | 100 x 100 | -103 |"),
+}
+
+
+def test_every_example_is_tried_here() -> None:
+    assert {file.name for file in EXAMPLES.glob("*.py")} == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_example_makes_its_point(name: str) -> None:
+    arguments, says = CASES[name]
+    ran = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert says in ran.stdout

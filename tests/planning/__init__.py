@@ -1,0 +1,1 @@
+"""The planner against closed forms, theorems, naive twins and other libraries."""
