@@ -24,7 +24,6 @@ SHAPES = {
 }
 UNBOUNDED = (-np.inf, np.inf)
 BOUNDED = (-0.4, 0.6)
-TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}
 
 every_size = pytest.mark.parametrize(
     ("dims", "n_actions"),
@@ -81,6 +80,10 @@ def make(
     return Case(given, strides, places, np.random.default_rng([seed, dims, n_actions]))
 
 
+def assert_close(found: FloatArray, expected: FloatArray) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def order_of(order: str, n_nodes: int) -> NodeRange:
     return (n_nodes - 1, -1, -1) if order == "backwards" else (0, n_nodes, 1)
 
@@ -104,7 +107,7 @@ def test_sweep_v_is_its_twin(dims: int, n_actions: int, order: str, solved: bool
     expected = start.copy()
     expected_out = start.copy() if order == "jacobi" else expected
     expected_change, expected_policy = naive.sweep_v(case.given, nodes, expected, expected_out)
-    np.testing.assert_allclose(out[:-1], expected_out, **TOLERANCE)
+    assert_close(out[:-1], expected_out)
     assert change == pytest.approx(expected_change, rel=1e-12, abs=1e-12)
     assert {node: int(a) for node, a in enumerate(policy)} == expected_policy
 
@@ -122,7 +125,7 @@ def test_sweep_q_is_its_twin(dims: int, n_actions: int, order: str, solved: bool
     expected = start.copy()
     expected_out = start.copy() if order == "jacobi" else expected
     expected_change = naive.sweep_q(case.given, nodes, expected, expected_out)
-    np.testing.assert_allclose(out[:-1].reshape(-1, n_actions), expected_out, **TOLERANCE)
+    assert_close(out[:-1].reshape(-1, n_actions), expected_out)
     assert change == pytest.approx(expected_change, rel=1e-12, abs=1e-12)
 
 
@@ -138,7 +141,7 @@ def test_sweep_q_exact_is_its_twin(dims: int, n_actions: int, order: str) -> Non
     expected = start.copy()
     expected_out = start.copy() if order == "jacobi" else expected
     expected_change = naive.sweep_q_exact(case.given, nodes, expected, expected_out)
-    np.testing.assert_allclose(out[:-1].reshape(-1, n_actions), expected_out, **TOLERANCE)
+    assert_close(out[:-1].reshape(-1, n_actions), expected_out)
     assert change == pytest.approx(expected_change, rel=1e-12, abs=1e-12)
 
 
@@ -168,7 +171,7 @@ def test_take_policy_then_sweep_policy_is_the_twin_on_those_actions(
     nodes = order_of(order, n_nodes)
     change = kernels.sweep_policy(*packed, *case.geometry(1), nodes, values)
     assert change == pytest.approx(naive.sweep_policy(case.given, policy, nodes, expected), rel=1e-12)
-    np.testing.assert_allclose(values[:-1], expected, **TOLERANCE)
+    assert_close(values[:-1], expected)
 
 
 @pytest.mark.parametrize("n_actions", [1, 2, 3])
@@ -180,7 +183,7 @@ def test_backup_q_is_its_twin(dims: int, n_actions: int) -> None:
     strides = case.geometry(1)[0]
     nodes = (0, case.given.n_nodes, 1)
     kernels.backup_q(*case.arrays[:4], strides, nodes, with_spare(values), out)
-    np.testing.assert_allclose(out, naive.backup_q(case.given, values), **TOLERANCE)
+    assert_close(out, naive.backup_q(case.given, values))
 
 
 @pytest.mark.parametrize("dims", SHAPES)
@@ -243,12 +246,12 @@ def test_values_are_kept_within_the_bounds(dims: int, n_actions: int) -> None:
         q, expected = with_spare(start), start.copy()
         kernel(*case.arrays, *case.geometry(n_actions), nodes, q, q)
         twin(case.given, nodes, expected, expected)
-        np.testing.assert_allclose(q[:-1].reshape(-1, n_actions), expected, **TOLERANCE)
+        assert_close(q[:-1].reshape(-1, n_actions), expected)
     values, expected_values = with_spare(start[:, 0].copy()), start[:, 0].copy()
     policy = np.zeros(case.given.n_nodes, dtype=np.uint16)
     kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, values, policy)
     naive.sweep_v(case.given, nodes, expected_values, expected_values)
-    np.testing.assert_allclose(values[:-1], expected_values, **TOLERANCE)
+    assert_close(values[:-1], expected_values)
     inner = values[case.places]
     assert inner.min() == BOUNDED[0] or inner.max() == BOUNDED[1], "an example that meets no bound"
 
@@ -261,7 +264,7 @@ def test_a_slice_of_nodes_leaves_all_others_alone(step: int) -> None:
     q, expected = with_spare(start), start.copy()
     kernels.sweep_q(*case.arrays, *case.geometry(3), nodes, q, q)
     naive.sweep_q(case.given, nodes, expected, expected)
-    np.testing.assert_allclose(q[:-1].reshape(-1, 3), expected, **TOLERANCE)
+    assert_close(q[:-1].reshape(-1, 3), expected)
     others = np.setdiff1d(np.arange(len(start)), case.places[3:7])
     np.testing.assert_array_equal(q[:-1].reshape(-1, 3)[others], start[others])
 

@@ -42,7 +42,7 @@ class Problem:
 
     @property
     def n_actions(self) -> int:
-        return self.rewards.shape[1]
+        return int(self.rewards.shape[1])
 
 
 Step = Callable[[FloatArray, Problem], FloatArray]

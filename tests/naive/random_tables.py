@@ -31,8 +31,8 @@ def random_tables(
 ) -> Tables:
     """Successors anywhere in the grid, like an MDP of no particular physics.
 
-    A share `staying` of the pairs land beside their own node or at an edge, a share `endings` end the episode;
-    a third of all fractions are exactly 0 or 1.
+    A share `staying` of the pairs land beside their own node or at an edge, a share `endings` end the
+    episode; a third of all fractions are exactly 0 or 1.
     """
     stream = np.random.default_rng([seed, n_actions, *shape])
     turns = [False] * len(shape) if periodic is None else list(periodic)

@@ -32,11 +32,11 @@ class KernelInput:
 
     @property
     def n_nodes(self) -> int:
-        return self.cells.shape[0]
+        return int(self.cells.shape[0])
 
     @property
     def n_actions(self) -> int:
-        return self.cells.shape[1]
+        return int(self.cells.shape[1])
 
     def place(self, node: int) -> int:
         """Where a node lies in the padded values."""
@@ -95,7 +95,9 @@ def sweep_v(
     return change, policy
 
 
-def sweep_policy(given: KernelInput, policy: NDArray[np.uint16], nodes: NodeRange, values: FloatArray) -> float:
+def sweep_policy(
+    given: KernelInput, policy: NDArray[np.uint16], nodes: NodeRange, values: FloatArray
+) -> float:
     """The same for the actions of `policy`, in place. The largest change."""
     change = 0.0
     for node in range(*nodes):
@@ -123,13 +125,14 @@ def sweep_q(given: KernelInput, nodes: NodeRange, q: FloatArray, out: FloatArray
     change = 0.0
     for node in range(*nodes):
         place = given.place(node)
+        found = np.empty(given.n_actions)
         for a in range(given.n_actions):
             x = given.at_successor(node, a, q)
             if given.selfs is not None:
                 x = x - float(given.selfs[node, a]) * q[place]
-            old = float(q[place, a])
-            out[place, a] = given.kept(given.rewards[node, a] + given.discounts[node, a] * float(x.max()))
-            change = max(change, abs(out[place, a] - old))
+            found[a] = given.kept(given.rewards[node, a] + given.discounts[node, a] * float(x.max()))
+        change = max(change, float(np.abs(found - q[place]).max()))
+        out[place] = found
     return change
 
 

@@ -31,7 +31,7 @@ def test_needs_grow_linearly_in_nodes_and_in_actions(shape: list[int], n_actions
 def test_what_fits_passes_and_one_byte_less_does_not(shape: list[int], n_actions: int) -> None:
     needed = needed_bytes(shape, n_actions)
     require_memory(shape, n_actions, available=needed)
-    with pytest.raises(ValueError, match="must fit in memory; .* need about .* GB are available"):
+    with pytest.raises(ValueError, match=r"must fit in memory; .* need about .* GB are available"):
         require_memory(shape, n_actions, available=needed - 1)
 
 

@@ -40,7 +40,9 @@ def test_interpolation_agrees_with_scipy(dims: int) -> None:
     np.testing.assert_allclose(q(points), oracle, atol=1e-12)
     np.testing.assert_array_equal(q.greedy(points), oracle.argmax(axis=1))
     best = q.q_values.max(axis=1).reshape(q.grid.shape)
-    np.testing.assert_allclose(q.value(points), RegularGridInterpolator(q.grid.axes, best)(points), atol=1e-12)
+    np.testing.assert_allclose(
+        q.value(points), RegularGridInterpolator(q.grid.axes, best)(points), atol=1e-12
+    )
 
 
 def test_a_periodic_axis_is_an_unwrapped_one() -> None:

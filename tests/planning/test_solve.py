@@ -5,7 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -15,17 +15,18 @@ from optimist.models import TrueDynamics
 from optimist.planning import Stopping, Tables, optimistic, solve, tabulate
 from optimist.systems import find_system
 from optimist.task import Task
-from tests.naive.backups import BACKUPS, iterate
+from tests.naive.backups import BACKUPS, iterate, value_iteration
 from tests.naive.random_tables import as_problem, random_tables, small_tables
 
 FloatArray = NDArray[np.float64]
 
-CLOSE = Stopping(tolerance=1e-9, max_sweeps=100_000)
+CLOSE = Stopping(tolerance=1e-9, max_sweeps=5000)
 V_FORMS = ("v-plain", "v-exact")
 
 every_backup = pytest.mark.parametrize("backup", list(BACKUPS))
 fast_or_plain = pytest.mark.parametrize("accelerate", [True, False])
-examples = settings(max_examples=25, deadline=None, database=None)
+NO_SHRINKING = (Phase.explicit, Phase.generate)  # simpler seeds do not make simpler tables
+examples = settings(max_examples=40, deadline=None, database=None, phases=NO_SHRINKING)
 
 
 def never(states: FloatArray) -> BoolArray:
@@ -40,7 +41,9 @@ def by_right_edge(states: FloatArray) -> BoolArray:
 def chain(discount: float) -> Tables:
     """Ten nodes in a row; go one to the right or stay, -1 a step, over at the last."""
     box = Box([0.0], [9.0])
-    task = Task(box, np.array([0.0, 1.0]), lambda s, u, n: np.full(len(s), -1.0), discount, 0.0, by_right_edge)
+    task = Task(
+        box, np.array([0.0, 1.0]), lambda s, u, n: np.full(len(s), -1.0), discount, 0.0, by_right_edge
+    )
     grid = Grid.uniform(box, [10])
     dynamics = TrueDynamics(lambda s, u: np.minimum(s + u, 9.0), task.controls)
     return tabulate(grid, task, dynamics.predict_on(grid))
@@ -115,7 +118,8 @@ def zero_reward_loop(rewards: FloatArray, targets: list[tuple[int, int]]) -> Tab
 
     def lead(states: FloatArray, controls: FloatArray) -> FloatArray:
         table = np.array([*targets, (3, 3)], dtype=np.float64)
-        return table[np.rint(states[:, 0]).astype(int), int(controls[0, 0])][:, np.newaxis]
+        rows = np.rint(states[:, 0]).astype(int)
+        return np.asarray(table[rows, int(controls[0, 0])][:, np.newaxis])
 
     def ended(states: FloatArray) -> BoolArray:
         over: BoolArray = states[:, 0] >= 3.0
@@ -142,9 +146,9 @@ def test_with_discount_one_a_free_loop_is_found_though_leaving_it_looks_as_good(
     np.testing.assert_allclose(plan.q_values.max(axis=1), [0.0, 0.0, -5.0, 0.0], atol=1e-9)
 
 
-@every_backup
+@pytest.mark.parametrize("backup", ["v-exact", "eq7-exact"])
 @fast_or_plain
-@pytest.mark.parametrize("leak", [1e-6, 2e-8, 1e-9])
+@pytest.mark.parametrize("leak", [1e-6, 1e-9])
 def test_with_discount_one_a_loop_that_hardly_leaks_never_falls_below_what_it_leaks_to(
     backup: str, accelerate: bool, leak: float
 ) -> None:
@@ -236,6 +240,22 @@ def test_accelerated_sweeps_end_where_plain_ones_do(backup: str, tables: Tables)
 
 
 @every_backup
+@fast_or_plain
+@pytest.mark.parametrize("seed", [15, 35, 40])
+def test_a_node_may_be_its_own_neighbour_across_the_seam(backup: str, accelerate: bool, seed: int) -> None:
+    """On a small torus much of w_ii lies on ghosts, which an in-place sweep sees as they were before it.
+
+    What is subtracted as the self term must be what was added.
+    """
+    periodic = [True, True]
+    tables = random_tables(seed, (3, 3), 2, periodic=periodic, discount=0.97, staying=1.0, endings=0.0)
+    plan = solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE)
+    assert plan.converged
+    expected = value_iteration(BACKUPS["v-plain" if backup in V_FORMS else backup], as_problem(tables))
+    np.testing.assert_allclose(plan.q_values, expected, atol=1e-4)
+
+
+@every_backup
 @examples
 @given(tables=small_tables(), seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([1.0, 1e3, 1e6]))
 def test_any_warm_start_ends_where_the_cold_one_does(
@@ -289,7 +309,7 @@ def test_the_number_of_threads_changes_no_bit(
 @given(tables=small_tables(), backup=st.sampled_from(list(BACKUPS)), blocks=st.integers(1, 5))
 def test_any_number_of_blocks_ends_at_the_same_fixed_point(tables: Tables, backup: str, blocks: int) -> None:
     module = import_module("optimist.planning.solve")
-    whole = solve(tables, backup=backup, stopping=CLOSE)
+    whole = solve(tables, backup=backup, accelerate=False, stopping=CLOSE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SMALLEST_BLOCK", 1)
         patch.setattr(module, "BLOCKS", blocks)
@@ -346,7 +366,7 @@ def test_running_out_of_sweeps_is_told_not_raised(backup: str, accelerate: bool,
 def test_the_residual_told_bounds_the_naive_one(
     backup: str, accelerate: bool, tables: Tables, tolerance: float
 ) -> None:
-    plan = solve(tables, backup=backup, accelerate=accelerate, stopping=Stopping(tolerance, 100_000))
+    plan = solve(tables, backup=backup, accelerate=accelerate, stopping=Stopping(tolerance, 5000))
     step = BACKUPS["v-plain" if backup in V_FORMS else backup]
     backed_up = step(plan.q_values, as_problem(tables))
     assert plan.converged == (plan.residual <= tolerance)

@@ -25,7 +25,7 @@ GRID = Grid.uniform(BOX, [5, 4])
 
 def drift(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One control pushes along both axes."""
-    return states + controls * np.array([1.0, 0.3])
+    return np.asarray(states + controls * np.array([1.0, 0.3]))
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -82,7 +82,7 @@ def test_terminal_nodes_are_worth_zero(backup: str) -> None:
     assert (plan.q_values[~at_right_edge(GRID.nodes)] != 0.0).any()
 
 
-@pytest.mark.parametrize("backup", BACKUPS)
+@pytest.mark.parametrize("backup", ["v-exact", "eq7-printed"])
 def test_terminal_nodes_are_worth_zero_however_uncertain_the_model_is_there(backup: str) -> None:
     everywhere = np.full((TASK.n_actions, GRID.n_nodes), 0.5)
     plan = solve(tabulate(GRID, TASK, uncertain(everywhere)), backup=backup)

@@ -12,6 +12,7 @@ from `first` to `last` in steps of `step` (-1 sweeps backwards). Every sweep ret
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit, uint64
 
 from optimist.compiled.interpolation import FAST, interpolate, interpolate_two
@@ -119,6 +120,7 @@ def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds
     floor, ceiling = bounds
     first, last, step = nodes
     change = 0.0
+    found = np.empty(cells.shape[1])
     for node in range(first, last, step):
         i = uint64(node)
         p = uint64(places[i]) * n_actions
@@ -137,9 +139,11 @@ def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds
                     if z > best and b + uint64(1) < n_actions:
                         best = z
                 x += g * best
-            x = min(max(x, floor), ceiling)
-            change = max(change, abs(x - q[p + a]))
-            out[p + a] = x
+            found[a] = min(max(x, floor), ceiling)
+        # Only now: in place, the node's own old values must last until all its actions are done.
+        for a in range(n_actions):
+            change = max(change, abs(found[a] - q[p + a]))
+            out[p + a] = found[a]
     return change
 
 

@@ -55,7 +55,7 @@ class Backup:
     tables: Tables  # uncertainty folded in
     rewards: FloatArray  # [N, A]; for `eq7-printed` divided by 1 - g w_ii
     discounts: FloatArray  # [N, A], likewise
-    selfs: NDArray[np.float32] | None  # [N, A], or None when self-loops are left in
+    selfs: NDArray[np.floating] | None  # [N, A], or None when self-loops are left in
     interpolates_values: bool  # V form
     kernel: Callable[..., float]
 
@@ -99,10 +99,20 @@ def prepare(tables: Tables, name: str) -> Backup:
         return Backup(tables, rewards, discounts, None, True, sweeps.sweep_v)
     if chosen is BackupName.EQ7:
         return Backup(tables, rewards, discounts, None, False, sweeps.sweep_q)
-    selfs = tables.self_weights
+    selfs = _towards_zero(tables.self_weights)
     if chosen is BackupName.EQ7_EXACT:
         return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q_exact)
     return Backup(tables, rewards, discounts, selfs, True, sweeps.sweep_v)
+
+
+def _towards_zero(weights: FloatArray) -> NDArray[np.float32]:
+    """As float32, never more than they are.
+
+    A backup with a little less than its self-loop solved is still monotone and has the same fixed point;
+    with a little more it has neither when the discount is 1.
+    """
+    rounded = weights.astype(np.float32)
+    return np.where(rounded > weights, np.nextafter(rounded, np.float32(0.0)), rounded)
 
 
 def _printed(tables: Tables) -> Backup:

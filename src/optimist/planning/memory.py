@@ -36,10 +36,19 @@ def require_memory(shape: Sequence[int], n_actions: int, *, available: int | Non
     needed = needed_bytes(shape, n_actions)
     if room is None or needed <= room:
         return
-    shrink = (room / needed) ** (1.0 / len(shape))
-    fitting = ",".join(str(max(2, int(count * shrink))) for count in shape)
+    fitting = ",".join(map(str, _fitting(shape, n_actions, room)))
     raise ValueError(
         f"The grid must fit in memory; {' x '.join(map(str, shape))} nodes with {n_actions} actions "
         f"need about {needed / GIGABYTE:,.1f} GB, and {room / GIGABYTE:,.1f} GB are available. "
         f"{fitting} nodes would fit."
     )
+
+
+def _fitting(shape: Sequence[int], n_actions: int, room: int) -> tuple[int, ...]:
+    """The same proportions, as large as fits; at least 2 nodes per axis."""
+    scale = 1.0
+    while True:
+        counts = tuple(max(2, int(count * scale)) for count in shape)
+        if needed_bytes(counts, n_actions) <= room or max(counts) == 2:
+            return counts
+        scale *= 0.99

@@ -29,7 +29,7 @@ def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray)
     states = np.array(starts, dtype=np.float64)
     total_rewards = np.zeros(len(states))
     steps = np.zeros(len(states), dtype=np.int64)
-    terminated = task.terminal(states)
+    terminated = task.terminal(states).copy()
     paths = [states]
     for _ in range(task.max_steps):
         running = np.flatnonzero(~terminated)

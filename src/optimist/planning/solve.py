@@ -14,7 +14,8 @@ Why the fixed point is the same: every backup T here is monotone, and for discou
 in the sup norm. In-place sweeps of T, in any order and any fixed blocks, contract at least as fast
 (Bertsekas & Tsitsiklis 1989, Sec. 6.2). Policy evaluation is the only step that could undo progress;
 when the change fails to fall over `PATIENCE` rounds it is given up, and what remains is the
-contraction. The loop ends only when a whole plain sweep confirms the residual.
+contraction. With discount 1 it is left out unless every step costs something. The loop ends only
+when a whole plain sweep confirms the residual.
 """
 
 from __future__ import annotations
@@ -161,9 +162,9 @@ class _Sweeper:
         self._blocks = _blocks(tables)
         self._private: list[FloatArray] = []
         self._forwards = True
-        self.can_evaluate = ready.interpolates_values
+        self.can_evaluate = ready.interpolates_values and _every_step_counts(tables)
         n_nodes = tables.grid.n_nodes
-        self._policy = np.zeros(n_nodes, dtype=np.uint16) if self.can_evaluate else None
+        self._policy = np.zeros(n_nodes, dtype=np.uint16) if ready.interpolates_values else None
         self._packed: tuple[NDArray[np.generic] | None, ...] = ()
 
     def improve(self, values: FloatArray) -> float:
@@ -245,6 +246,16 @@ class _Sweeper:
         if len(spans) == 1:
             return [work(spans[0])]
         return list(self._pool.map(work, spans))
+
+
+def _every_step_counts(tables: Tables) -> bool:
+    """Whether no policy can go round for ever for nothing.
+
+    With discount 1 a loop without cost keeps whatever value an earlier policy gave it: there only full
+    sweeps, from above, find the best.
+    """
+    endless = tables.discounts == 1.0
+    return not endless.any() or bool((tables.rewards[endless] < 0.0).all())
 
 
 def _directed(block: tuple[int, int], step: int) -> NodeRange:
