@@ -1,7 +1,7 @@
 """One Jacobi sweep of the same equation, V = max_a R + g W V: ours, scipy's CSR, QuantEcon's DiscreteDP.
 
-All are given the same numbers; all return the new values. The peers read a matrix from which explicit
-zeros (terminal successors) have been removed. One thread each; ours with both cores is shown beside.
+All are given the same numbers; all return the new values. The peers read a matrix without explicit zeros;
+QuantEcon's episodes end in an absorbing state. One thread each; ours with both cores is shown beside.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from quantecon.markov import DiscreteDP
 
 from benchmarks.measuring import Result, compared, fastest
-from benchmarks.problems import SIZES, pairs, tables_of, transition_matrix
+from benchmarks.problems import SIZES, quantecon_problem, tables_of
 from optimist.planning import Tables
 from optimist.planning.backups import NodeRange, prepare
 
@@ -28,13 +27,12 @@ def run() -> dict[str, Result]:
 def _measure(tables: Tables) -> Result:
     n_nodes, n_actions = tables.cells.shape
     backup = prepare(tables, "v-plain")
-    matrix = transition_matrix(tables)
-    rewards = tables.rewards.reshape(-1)
-    # the discount is in the matrix; QuantEcon insists on one of its own below 1
-    peer = DiscreteDP(rewards, matrix, 1.0 - 1e-15, *pairs(tables))
+    peer = quantecon_problem(tables)
+    matrix, rewards, discount = peer.Q[:-1, :-1], peer.R[:-1], peer.beta
     start = np.random.default_rng(0).uniform(-50.0, 0.0, (n_nodes,))
     values = np.append(tables.grid.pad(start), 0.0)
-    ours, theirs = values.copy(), np.empty(n_nodes)
+    ours, theirs = values.copy(), np.empty(n_nodes + 1)
+    absorbing = np.append(start, 0.0)
     halves = [(0, n_nodes // 2, 1), (n_nodes // 2, n_nodes, 1)]
 
     def sweep(nodes: NodeRange) -> float:
@@ -45,13 +43,15 @@ def _measure(tables: Tables) -> Result:
             {
                 "optimist": lambda: sweep((0, n_nodes, 1)),
                 "optimist, both cores": lambda: list(pool.map(sweep, halves)),
-                "scipy CSR": lambda: (rewards + matrix @ start).reshape(n_nodes, n_actions).max(axis=1),
-                "QuantEcon": lambda: peer.bellman_operator(start, Tv=theirs),
+                "scipy CSR": lambda: (
+                    (rewards + discount * (matrix @ start)).reshape(n_nodes, n_actions).max(axis=1)
+                ),
+                "QuantEcon": lambda: peer.bellman_operator(absorbing, Tv=theirs),
             },
             ROUNDS,
         )
     floor = tables.value_bounds[0]
-    assert np.abs(ours[tables.grid.padded_places] - np.maximum(theirs, floor)).max() < 1e-9
+    assert np.abs(ours[tables.grid.padded_places] - np.maximum(theirs[:-1], floor)).max() < 1e-9
     return compared(
         seconds,
         "optimist",

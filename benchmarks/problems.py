@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from quantecon.markov import DiscreteDP
 
 from optimist.grid import Grid
 from optimist.models import TrueDynamics
@@ -31,22 +32,28 @@ def build_tables(problem: str, nodes: tuple[int, ...]) -> Tables:
 tables_of = cache(build_tables)
 
 
-def transition_matrix(tables: Tables) -> scipy.sparse.csr_matrix:
-    """Discount times interpolation weights, one row per node and action; terminal rows are empty."""
+def quantecon_problem(tables: Tables) -> DiscreteDP:
+    """The same equation for QuantEcon: rows sum to one, episodes end in an absorbing state, the last."""
     n_nodes, n_actions = tables.cells.shape
     vertices, weights = tables.grid.expand(
         tables.cells.reshape(-1), tables.fractions.reshape(n_nodes * n_actions, -1).astype(np.float64)
     )
-    weights *= tables.discounts.reshape(-1, 1)
-    pointers = np.arange(0, vertices.size + 1, vertices.shape[1])
+    ended = tables.discounts.reshape(-1) == 0.0
+    vertices[ended], weights[ended] = n_nodes, 0.0
+    weights[ended, 0] = 1.0
+    n_rows, width = vertices.shape
     matrix = scipy.sparse.csr_matrix(
-        (weights.reshape(-1), vertices.reshape(-1), pointers), shape=(n_nodes * n_actions, n_nodes)
+        (
+            np.append(weights.reshape(-1), 1.0),
+            np.append(vertices.reshape(-1), n_nodes),
+            np.append(np.arange(0, n_rows * width + 1, width), n_rows * width + 1),
+        ),
+        shape=(n_rows + 1, n_nodes + 1),
     )
     matrix.eliminate_zeros()
-    return matrix
-
-
-def pairs(tables: Tables) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """State and action number of every row of `transition_matrix`."""
-    n_nodes, n_actions = tables.cells.shape
-    return np.repeat(np.arange(n_nodes), n_actions), np.tile(np.arange(n_actions), n_nodes)
+    states = np.append(np.repeat(np.arange(n_nodes), n_actions), n_nodes)
+    actions = np.append(np.tile(np.arange(n_actions), n_nodes), 0)
+    rewards = np.append(tables.rewards.reshape(-1), 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # discount 1: value iteration only by hand
+        return DiscreteDP(rewards, matrix, float(tables.discounts.max()), states, actions)

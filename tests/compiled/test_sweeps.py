@@ -180,10 +180,26 @@ def test_backup_q_is_its_twin(dims: int, n_actions: int) -> None:
     case = make(dims, n_actions, solved=False)
     values = case.values(1)[:, 0]
     out = np.empty(case.given.cells.shape)
-    strides = case.geometry(1)[0]
     nodes = (0, case.given.n_nodes, 1)
-    kernels.backup_q(*case.arrays[:4], strides, nodes, with_spare(values), out)
-    assert_close(out, naive.backup_q(case.given, values))
+    change = kernels.backup_q(*case.arrays[:4], *case.geometry(1), nodes, with_spare(values), out)
+    expected = np.clip(naive.backup_q(case.given, values), *case.given.bounds)
+    assert_close(out, expected)
+    here = values[[case.given.place(node) for node in range(case.given.n_nodes)]]
+    assert change == pytest.approx(np.abs(expected.max(axis=1) - here).max())
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_prefetching_changes_nothing(step: int) -> None:
+    case = make(4, 2, solved=False)
+    values = with_spare(case.values(1)[:, 0])
+    last = case.given.n_nodes - 1
+    nodes = (0, last + 1, 1) if step > 0 else (last, -1, -1)
+    results = []
+    for ahead in (None, 5):
+        out = values.copy()
+        kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, out, None, ahead)
+        results.append(out)
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 @pytest.mark.parametrize("dims", SHAPES)
@@ -194,7 +210,8 @@ def test_interpolation_gives_constants_back_exactly(dims: int) -> None:
     out = np.empty(given.cells.shape)
     nodes = (0, given.n_nodes, 1)
     nothing, whole = np.zeros(out.shape), np.ones(out.shape)
-    kernels.backup_q(given.cells, given.fractions, nothing, whole, case.geometry(1)[0], nodes, values, out)
+    endless = (*case.geometry(1)[:2], (-np.inf, np.inf))
+    kernels.backup_q(given.cells, given.fractions, nothing, whole, *endless, nodes, values, out)
     np.testing.assert_array_equal(out, np.pi)
 
 

@@ -140,6 +140,30 @@ def interpolate_two(typing_context, v, i, s, f):
     return types.UniTuple(types.float64, 2)(v, i, s, f), generate
 
 
+@intrinsic
+def prefetch(typing_context, v, i, s):
+    """Have the corners of cell `i` brought into the cache: worth it when `v` is much larger than that."""
+
+    def generate(context, builder, signature, args):
+        start = context.make_array(signature.args[0])(context, builder, args[0]).data
+        small = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [start.type, small, small, small])
+        instruction = builder.module.declare_intrinsic("llvm.prefetch", [start.type], kind)
+
+        def corners_from(axis, index):
+            if axis == signature.args[2].count - 1:
+                place = builder.gep(start, [index], inbounds=True, source_etype=_DOUBLE)
+                builder.call(instruction, [place, _lane(0), _lane(3), _lane(1)])  # read, keep, data
+                return
+            corners_from(axis + 1, index)
+            corners_from(axis + 1, builder.add(index, builder.extract_value(args[2], axis)))
+
+        corners_from(0, args[1])
+        return context.get_dummy_value()
+
+    return types.void(v, i, s), generate
+
+
 @njit(nogil=True, cache=True)
 def interpolate_many(v, cells, fractions, strides, out):
     """out[k, a] = column a of `v` [n_padded, n_actions] at point k."""

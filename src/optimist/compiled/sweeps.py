@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from optimist.compiled.interpolation import FAST, interpolate, interpolate_two
+from optimist.compiled.interpolation import FAST, interpolate, interpolate_two, prefetch
 
 
 @njit(nogil=True, inline="always", fastmath=FAST)
@@ -28,8 +28,14 @@ def without_self(x, loop, old):
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def sweep_v(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v, out, policy):
-    """Best action at every node; `policy` [n] keeps which, unless it is None."""
+def sweep_v(
+    cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v, out, policy, ahead=None
+):
+    """Best action at every node; `policy` [n] keeps which, unless it is None.
+
+    With `ahead`, the corners of the successor so many nodes on are fetched into the cache meanwhile.
+    """
+    n_nodes = cells.shape[0]
     n_actions = uint64(cells.shape[1])
     floor, ceiling = bounds
     first, last, step = nodes
@@ -41,6 +47,8 @@ def sweep_v(cells, fractions, rewards, discounts, selfs, strides, places, bounds
         best = floor
         choice = uint64(0)
         for a in range(n_actions):
+            if ahead is not None and 0 <= node + ahead * step < n_nodes:
+                prefetch(v, uint64(cells[uint64(node + ahead * step), a]), strides)
             x = rewards[i, a]
             g = discounts[i, a]
             if g != 0.0:
@@ -59,8 +67,9 @@ def sweep_v(cells, fractions, rewards, discounts, selfs, strides, places, bounds
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v):
+def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v, ahead=None):
     """The same for one given action per node (tables without action axis), in place."""
+    n_nodes = cells.shape[0]
     floor, ceiling = bounds
     first, last, step = nodes
     change = 0.0
@@ -68,6 +77,8 @@ def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, b
         i = uint64(node)
         p = uint64(places[i])
         old = v[p]
+        if ahead is not None and 0 <= node + ahead * step < n_nodes:
+            prefetch(v, uint64(cells[uint64(node + ahead * step)]), strides)
         x = rewards[i]
         g = discounts[i]
         if g != 0.0:
@@ -97,17 +108,24 @@ def take_policy(cells, fractions, rewards, discounts, selfs, policy, nodes, out)
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def backup_q(cells, fractions, rewards, discounts, strides, nodes, v, out):
-    """out[i, a] = R + g sum_j w V_j: the Q-values that follow from V."""
+def backup_q(cells, fractions, rewards, discounts, strides, places, bounds, nodes, v, out):
+    """out[i, a] = R + g sum_j w V_j, the Q-values that follow from V; how far their best are from V."""
+    floor, ceiling = bounds
     first, last, _ = nodes
+    change = 0.0
     for node in range(first, last):
         i = uint64(node)
+        best = floor
         for a in range(uint64(cells.shape[1])):
             x = rewards[i, a]
             g = discounts[i, a]
             if g != 0.0:
                 x += g * interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
+            x = min(max(x, floor), ceiling)
             out[i, a] = x
+            best = max(best, x)
+        change = max(change, abs(best - v[uint64(places[i])]))
+    return change
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ from optimist.planning.tables import Tables, optimistic
 
 NodeRange = tuple[int, int, int]  # first, last, step
 
+FETCH_AHEAD = 16  # nodes; 8 to 32 are as good
+CACHED_NODES = 1_500_000  # below that many, prefetching costs more than it saves
 SMALLEST_DENOMINATOR = 1e-12  # of 1 - g w_ii; only discount 1 comes below, and is bounded anyway
 
 
@@ -59,29 +62,34 @@ class Backup:
     interpolates_values: bool  # V form
     kernel: Callable[..., float]
 
-    @property
-    def strides(self) -> tuple[np.uint64, ...]:
-        """Distance between neighbouring nodes in the flat values the kernel works on."""
-        width = 1 if self.interpolates_values else self.tables.n_actions
-        return tuple(np.uint64(stride * width) for stride in self.tables.grid.padded_strides)
-
-    @property
+    @cached_property
     def arrays(self) -> tuple[NDArray[np.generic] | None, ...]:
         """What is read at every node, in the kernels' order."""
         tables = self.tables
         return tables.cells, tables.fractions, self.rewards, self.discounts, self.selfs
 
-    @property
+    @cached_property
+    def strides(self) -> tuple[np.uint64, ...]:
+        """Distance between neighbouring nodes in the flat values the kernel works on."""
+        width = 1 if self.interpolates_values else self.tables.n_actions
+        return tuple(np.uint64(stride * width) for stride in self.tables.grid.padded_strides)
+
+    @cached_property
     def geometry(self) -> tuple[object, ...]:
         """Strides, places of the nodes in the padded values, and bounds of the values."""
         return self.strides, self.tables.grid.padded_places, self.tables.value_bounds
+
+    @property
+    def ahead(self) -> int | None:
+        """How many nodes ahead the V kernels prefetch; None when the values fit in a cache anyway."""
+        return FETCH_AHEAD if self.tables.grid.n_nodes > CACHED_NODES else None
 
     def sweep(
         self, nodes: NodeRange, values: FloatArray, out: FloatArray, policy: NDArray[np.uint16] | None
     ) -> float:
         """Back up the given nodes; the largest change. `policy` is filled by the V form only."""
-        recorded = (policy,) if self.interpolates_values else ()
-        return self.kernel(*self.arrays, *self.geometry, nodes, values, out, *recorded)
+        more = (policy, self.ahead) if self.interpolates_values else ()
+        return self.kernel(*self.arrays, *self.geometry, nodes, values, out, *more)
 
 
 def prepare(tables: Tables, name: str) -> Backup:

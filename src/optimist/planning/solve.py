@@ -175,7 +175,9 @@ class _Sweeper:
         """One in-place sweep over the actions packed by `take_policy`; the largest change."""
         return self._in_place(
             values,
-            lambda nodes, own: kernels.sweep_policy(*self._packed, *self._ready.geometry, nodes, own),
+            lambda nodes, own: kernels.sweep_policy(
+                *self._packed, *self._ready.geometry, nodes, own, self._ready.ahead
+            ),
         )
 
     def take_policy(self) -> None:
@@ -212,10 +214,10 @@ class _Sweeper:
             return values[:-1].reshape(-1, tables.n_actions)[places], residual
         q_values = np.empty((grid.n_nodes, tables.n_actions))
         arrays = tables.cells, tables.fractions, tables.rewards, tables.discounts
-        self._on_blocks(lambda nodes: kernels.backup_q(*arrays, ready.strides, nodes, values, q_values))
-        np.clip(q_values, *tables.value_bounds, out=q_values)
-        change = np.abs(q_values.max(axis=1) - values[grid.padded_places])
-        return q_values, float(change.max())
+        changes = self._on_blocks(
+            lambda nodes: kernels.backup_q(*arrays, *ready.geometry, nodes, values, q_values)
+        )
+        return q_values, max(changes)
 
     def _in_place(self, values: FloatArray, sweep: Callable[[NodeRange, FloatArray], float]) -> float:
         """Sweep every block in place, against the values the others had before."""
