@@ -1,0 +1,160 @@
+"""Marginal likelihood, its gradient, and the hyperparameters that maximise it (RW Sec. 5.4).
+
+    log p(y) = -1/2 y^T K^-1 y - 1/2 log |K| - n/2 log 2 pi
+    d log p / d theta = 1/2 tr((a a^T - K^-1) dK/d theta),   a = K^-1 y                        (RW Eq. 5.9)
+
+With W = 1/2 (a a^T - K^-1) * v0 E (elementwise), the gradient with respect to the metric needs only
+sum_ij W_ij D_ij D_ij^T = 2 X^T (diag(W 1) - W) X, a [p, p] matrix: no array of size n x n x p appears.
+
+Weak Gaussian priors on the logarithms and bounds keep five points from giving nonsense; the noise has a
+floor, since the systems are deterministic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, lapack
+from scipy.optimize import minimize
+
+from optimist.box import FloatArray
+from optimist.gp.covariance import (
+    Hyperparameters,
+    Metric,
+    build_projection,
+    correlation,
+    n_parameters,
+    pull_back,
+)
+
+# logarithms: mean and standard deviation of the prior, lower and upper bound
+SIGNAL = (0.0, 2.0, -4.0, 6.0)
+BIAS = (-1.0, 2.0, -8.0, 4.0)
+NOISE = (np.log(1e-5), 3.0, np.log(1e-7), np.log(1e-1))
+PRECISION = (-2.0, 2.0, -8.0, 5.0)  # centred on length scales of e, on inputs that fill [-1, 1]
+FACTOR = (0.0, 1.0, -20.0, 20.0)  # entries of M themselves
+N_SCALARS = 3
+
+MAX_ITERATIONS = 50
+TOO_UNLIKELY = 1e10  # objective where the covariance is not positive definite
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Hyperparameters found, and how."""
+
+    hyperparameters: Hyperparameters
+    parameters: FloatArray  # the flat vector, for the next warm start
+    log_evidence: float  # of the subset used
+    log_posterior: float  # with the priors
+    n_points: int  # size of the subset
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    features: FloatArray  # [n, p]
+    targets: FloatArray  # [n]
+    axes: NDArray[np.int64]  # [p]
+    metric: Metric
+
+
+def unpack(parameters: FloatArray, metric: Metric, axes: NDArray[np.int64]) -> Hyperparameters:
+    """Hyperparameters from the flat vector: log v0, log b, log noise, then the metric's."""
+    signal, bias, noise = np.exp(parameters[:N_SCALARS])
+    projection, precisions = build_projection(metric, parameters[N_SCALARS:], axes)
+    return Hyperparameters(float(signal), float(bias), float(noise), projection, precisions)
+
+
+def default_parameters(metric: Metric, axes: NDArray[np.int64]) -> FloatArray:
+    """Where a search without a predecessor starts: the middle of the priors."""
+    count = n_parameters(metric, axes)
+    rest = np.full(count, PRECISION[0])
+    if metric is Metric.FACTORS:
+        rest = np.eye(axes.size, count // axes.size).reshape(-1) * np.exp(0.5 * PRECISION[0])
+    return np.concatenate([[SIGNAL[0], BIAS[0], NOISE[0]], rest])
+
+
+def log_evidence(
+    features: FloatArray,
+    targets: FloatArray,
+    parameters: FloatArray,
+    metric: Metric,
+    axes: NDArray[np.int64],
+) -> tuple[float, FloatArray]:
+    """The logarithm of p(y) and its gradient; -inf where K is not positive definite."""
+    n = len(targets)
+    signal, bias, noise = np.exp(parameters[:N_SCALARS])
+    projection, _ = build_projection(metric, parameters[N_SCALARS:], axes)
+    projected = features @ projection
+    signal_part = signal * correlation(projected, projected)
+    total = signal_part + bias
+    total[np.diag_indices(n)] += noise
+    try:
+        factor = cholesky(total, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return -np.inf, np.zeros_like(parameters)
+    alpha = cho_solve((factor, True), targets, check_finite=False)
+    log_determinant = 2.0 * np.log(np.diag(factor)).sum()
+    value = -0.5 * (targets @ alpha + log_determinant + n * np.log(2.0 * np.pi))
+    inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    weights = 0.5 * (np.outer(alpha, alpha) - inverse)  # RW Eq. 5.9, without dK
+    gradient = np.empty_like(parameters)
+    gradient[1] = bias * weights.sum()
+    gradient[2] = noise * np.trace(weights)
+    weights *= signal_part
+    gradient[0] = weights.sum()
+    moment = features.T @ (weights.sum(axis=1)[:, np.newaxis] * features) - features.T @ (weights @ features)
+    gradient[N_SCALARS:] = pull_back(metric, parameters[N_SCALARS:], axes, moment)
+    return float(value), gradient
+
+
+def fit_hyperparameters(
+    features: FloatArray,
+    targets: FloatArray,
+    axes: NDArray[np.int64],
+    metric: Metric = Metric.AXES,
+    warm_start: FloatArray | None = None,
+) -> Fit:
+    """Maximise evidence times priors, from the default start and, if given, from a warm one; the better."""
+    data = _Data(features, targets, axes, metric)
+    starts = [default_parameters(metric, axes)]
+    if warm_start is not None:
+        starts.insert(0, warm_start)
+    return max((_search(data, start) for start in starts), key=lambda fit: fit.log_posterior)
+
+
+def _search(data: _Data, start: FloatArray) -> Fit:
+    priors = _priors(data.metric, data.axes)
+    bounds = list(zip(priors[:, 2], priors[:, 3], strict=True))
+    start = np.clip(start, priors[:, 2], priors[:, 3])
+
+    def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = log_evidence(data.features, data.targets, parameters, data.metric, data.axes)
+        if not np.isfinite(value):
+            return TOO_UNLIKELY, np.zeros_like(parameters)
+        deviations = (parameters - priors[:, 0]) / priors[:, 1]
+        return -value + 0.5 * float(deviations @ deviations), -gradient + deviations / priors[:, 1]
+
+    found = minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ITERATIONS}
+    )
+    best = found.x if found.fun <= objective(start)[0] else start
+    evidence, _ = log_evidence(data.features, data.targets, best, data.metric, data.axes)
+    return Fit(
+        hyperparameters=unpack(best, data.metric, data.axes),
+        parameters=best,
+        log_evidence=evidence,
+        log_posterior=-objective(best)[0],
+        n_points=len(data.targets),
+        iterations=int(found.nit),
+    )
+
+
+def _priors(metric: Metric, axes: NDArray[np.int64]) -> FloatArray:
+    """Mean, deviation and bounds of every parameter.  [n_parameters, 4]"""
+    each = FACTOR if metric is Metric.FACTORS else PRECISION
+    return np.array([SIGNAL, BIAS, NOISE, *[each] * n_parameters(metric, axes)])

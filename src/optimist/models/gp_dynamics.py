@@ -1,0 +1,173 @@
+"""The paper's model-learner: Gaussian processes on displacements (Section 3.2).
+
+One process per action and coordinate, each with its own hyperparameters (the paper), or one joint process per
+coordinate over state and control, which lets every transition inform every action when the dynamics are
+smooth in the control.
+
+What is learned from, and what is not:
+
+- Displacements are taken the short way round on periodic axes.
+- Transitions whose successor lies *on* the edge of an axis that is not periodic are left out, for all
+  coordinates. Such a successor was moved there (a wall, a speed limit, the goal line); a smooth model that
+  has to explain it loses what it had learned elsewhere. The model then does not know the wall; the planner
+  clips to the box. Where a controller needs a wall this is wrong.
+- Transitions that ended an episode are kept: they are as true as others. (A bicycle falls *beyond* the edge.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from optimist.box import BoolArray, Box, FloatArray
+from optimist.gp import Inputs
+from optimist.grid import Grid
+from optimist.models.knownness import KNOWNNESS, Knownness
+from optimist.models.prediction import Prediction
+from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
+from optimist.transitions import Transitions
+
+EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
+FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Which model."""
+
+    joint: bool = False  # one process per coordinate over (state, control) instead of one per action
+    regressor: RegressorSettings = field(default_factory=RegressorSettings)
+    knownness: str = "gp-variance"
+
+    def __post_init__(self) -> None:
+        if self.knownness not in KNOWNNESS:
+            known = ", ".join(KNOWNNESS)
+            raise ValueError(f"`knownness` must be one of {known}; got {self.knownness!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class GPDynamics:
+    """A learned model. Immutable: more data make a new one (`fit_dynamics`)."""
+
+    box: Box
+    controls: FloatArray  # [n_actions, k]
+    settings: ModelSettings
+    regressors: tuple[tuple[Regressor, ...] | None, ...]  # [n_actions] or [1] joint, each [d]; None: no data
+    seen: Transitions  # all, those left out too
+
+    def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
+        """Successors of `states` [n, d] under `controls` [n, k] or [1, k].  [n, d]"""
+        return self.predict_with_uncertainty(states, controls)[0]
+
+    def predict_with_uncertainty(
+        self, states: FloatArray, controls: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Successors, and the largest normalised variance of their coordinates.  [n, d], [n]"""
+        controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
+        next_states = np.array(states, dtype=np.float64)
+        uncertainty = np.ones(len(states))
+        for regressors, rows, points in self._shares(states, controls):
+            predicted = [regressor.predict(points) for regressor in regressors]
+            next_states[rows] += np.column_stack([mean for mean, _ in predicted])
+            uncertainty[rows] = np.max([variance for _, variance in predicted], axis=0)
+        return self.box.wrap(next_states), uncertainty
+
+    def predict_on(self, grid: Grid) -> Prediction:
+        """Successors of all nodes under all actions. An action without data leads nowhere, unknown."""
+        n_actions, rule = len(self.controls), KNOWNNESS[self.settings.knownness]
+        next_states = np.empty((n_actions, grid.n_nodes, grid.n_dims))
+        uncertainty = np.empty((n_actions, grid.n_nodes))
+        nodes = grid.nodes
+        for action in range(n_actions):
+            next_states[action] = nodes
+            uncertainty[action] = self._fill(action, grid, rule, next_states[action])
+            next_states[action] = self.box.wrap(next_states[action])
+        return Prediction(next_states, uncertainty)
+
+    def _fill(self, action: int, grid: Grid, rule: Knownness, next_states: FloatArray) -> FloatArray:
+        """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
+        regressors = self.regressors[0 if self.settings.joint else action]
+        if regressors is None:
+            return np.full(grid.n_nodes, rule.untried)
+        control = self.controls[action] if self.settings.joint else None
+        variances = np.empty((grid.n_dims, grid.n_nodes)) if rule.needs_variance else None
+        for axis, regressor in enumerate(regressors):
+            mean, variance = regressor.predict_on(grid, control, with_variance=rule.needs_variance)
+            next_states[:, axis] += mean
+            if variances is not None and variance is not None:
+                variances[axis] = variance
+        return rule.uncertainty(grid, action, variances, self.seen)
+
+    def _shares(
+        self, states: FloatArray, controls: FloatArray
+    ) -> Iterator[tuple[tuple[Regressor, ...], BoolArray, FloatArray]]:
+        """The regressors with the rows they answer for, and their raw inputs."""
+        if self.settings.joint:
+            if self.regressors[0] is not None:
+                yield self.regressors[0], np.ones(len(states), dtype=np.bool_), np.hstack([states, controls])
+            return
+        for action, regressors in enumerate(self.regressors):
+            rows = (controls == self.controls[action]).all(axis=1)
+            if regressors is not None and rows.any():
+                yield regressors, rows, states[rows]
+
+
+def usable(box: Box, transitions: Transitions) -> BoolArray:
+    """Which transitions to learn from: those whose successor does not lie on an edge.  [n]"""
+    next_states = transitions.next_states
+    near = EDGE * box.widths
+    on_edge = (np.abs(next_states - box.low) <= near) | (np.abs(next_states - box.high) <= near)
+    return np.asarray(~(on_edge & ~box.periodic).any(axis=1))
+
+
+def fit_dynamics(
+    transitions: Transitions,
+    box: Box,
+    controls: FloatArray,
+    settings: ModelSettings | None = None,
+    *,
+    previous: GPDynamics | None = None,
+    fit_seed: int,
+) -> GPDynamics:
+    """The model given `transitions`; what `previous` had found is kept until the data grew enough."""
+    settings = settings or ModelSettings()
+    if transitions.states.shape[1:] != (box.n_dims,):
+        raise ValueError(f"States must have {box.n_dims} coordinates; got {transitions.states.shape[1]}.")
+    if len(transitions) and transitions.actions.max() >= len(controls):
+        row = int(transitions.actions.argmax())
+        raise ValueError(
+            f"`actions` must be below {len(controls)}, the number of controls; "
+            f"got {transitions.actions[row]} in row {row}."
+        )
+    kept = usable(box, transitions)
+    states, actions = transitions.states[kept], transitions.actions[kept]
+    displacements = box.displacement(states, transitions.next_states[kept])
+    inputs = Inputs.spanning(box, states)
+    groups = [actions == action for action in range(len(controls))]
+    points = states
+    if settings.joint:
+        inputs = inputs.with_controls(controls)
+        groups = [np.ones(len(actions), dtype=np.bool_)]
+        points = np.hstack([states, controls[actions]])
+    regressors: list[tuple[Regressor, ...] | None] = []
+    for number, rows in enumerate(groups):
+        before = previous.regressors[number] if previous is not None else None
+        if not rows.any():
+            regressors.append(None)
+            continue
+        regressors.append(
+            tuple(
+                fit_regressor(
+                    points[rows],
+                    displacements[rows, axis],
+                    inputs,
+                    settings.regressor,
+                    before[axis] if before is not None else None,
+                    np.random.default_rng([fit_seed, FIT_STREAM, number, axis, int(rows.sum())]),
+                )
+                for axis in range(box.n_dims)
+            )
+        )
+    return GPDynamics(box, controls, settings, tuple(regressors), transitions)

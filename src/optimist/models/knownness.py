@@ -1,0 +1,100 @@
+"""Knownness: from a model to c(x, a), 0 known to 1 unknown, at all nodes.
+
+`gp-variance` is the paper's GP-RMAXexp, `visited-cells` its GP-RMAXgrid (binary, unsupervised), `none` its
+GP-RMAXnoexp. An action of which nothing was seen is wholly unknown (except to `none`); a joint model has
+seen something of every action as soon as it has seen anything, and its variance says how much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimist.box import Box, FloatArray
+from optimist.grid import Grid
+from optimist.transitions import Transitions
+
+
+class Knownness(Protocol):
+    """A rule of uncertainty."""
+
+    @property
+    def needs_variance(self) -> bool:
+        """Whether it asks for variances at all: they are what costs."""
+        ...
+
+    @property
+    def untried(self) -> float:
+        """The uncertainty of an action of which nothing is known."""
+        ...
+
+    def uncertainty(
+        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+    ) -> FloatArray:
+        """Of `action` at all nodes, from the normalised variances [d, N] where they are needed.  [N]"""
+        ...
+
+
+@dataclass(frozen=True)
+class GPVariance:
+    """The largest normalised variance over the coordinates (the paper's Eq. for c)."""
+
+    needs_variance: bool = True
+    untried: float = 1.0
+
+    def uncertainty(
+        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+    ) -> FloatArray:
+        """max_i variance_i / (v0 + b)_i.  [N]"""
+        assert variances is not None
+        return np.asarray(variances.max(axis=0))
+
+
+@dataclass(frozen=True)
+class VisitedCells:
+    """1 in the cells of a coarse uniform grid where the action was never taken, 0 in the others."""
+
+    cells_per_axis: int = 10
+    needs_variance: bool = False
+    untried: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.cells_per_axis < 1:
+            raise ValueError(f"`cells_per_axis` must be at least 1; got {self.cells_per_axis}.")
+
+    def uncertainty(
+        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+    ) -> FloatArray:
+        """Whether each node's cell was never visited with this action.  [N]"""
+        visited = np.zeros(self.cells_per_axis**grid.n_dims, dtype=np.bool_)
+        visited[self._cells(grid.box, seen.states[seen.actions == action])] = True
+        return np.where(visited[self._cells(grid.box, grid.nodes)], 0.0, 1.0)
+
+    def _cells(self, box: Box, states: FloatArray) -> NDArray[np.int64]:
+        places = np.floor((box.clip(states) - box.low) / box.widths * self.cells_per_axis)
+        places = np.clip(places, 0, self.cells_per_axis - 1).astype(np.int64)
+        return np.asarray(np.ravel_multi_index(tuple(places.T), (self.cells_per_axis,) * box.n_dims))
+
+
+@dataclass(frozen=True)
+class AllKnown:
+    """No uncertainty anywhere: plans are made as if the model were right."""
+
+    needs_variance: bool = False
+    untried: float = 0.0
+
+    def uncertainty(
+        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+    ) -> FloatArray:
+        """Nothing.  [N]"""
+        return np.zeros(grid.n_nodes)
+
+
+KNOWNNESS: dict[str, Knownness] = {
+    "gp-variance": GPVariance(),
+    "visited-cells": VisitedCells(),
+    "none": AllKnown(),
+}

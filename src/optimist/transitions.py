@@ -1,0 +1,78 @@
+"""Transition: one row of what was seen. Transitions: the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimist.box import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """One step of an environment."""
+
+    state: FloatArray  # [d]
+    action: int
+    reward: float
+    next_state: FloatArray  # [d]
+    terminated: bool
+    truncated: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Many of them, checked: finite, and of one length."""
+
+    states: FloatArray  # [n, d]
+    actions: NDArray[np.int64]  # [n]
+    rewards: FloatArray  # [n]
+    next_states: FloatArray  # [n, d]
+    terminated: BoolArray  # [n]
+    truncated: BoolArray  # [n]
+
+    def __post_init__(self) -> None:
+        shape = self.states.shape
+        columns = (self.actions, self.rewards, self.terminated, self.truncated)
+        if len(shape) != 2 or self.next_states.shape != shape or any(c.shape != shape[:1] for c in columns):
+            raise ValueError(
+                "The columns of transitions must be states and next states [n, d] and others [n]; got "
+                f"{shape}, {self.next_states.shape} and {[column.shape for column in columns]}."
+            )
+        for name, column in (
+            ("states", self.states),
+            ("next_states", self.next_states),
+            ("rewards", self.rewards[:, np.newaxis]),
+        ):
+            bad = np.flatnonzero(~np.isfinite(column).all(axis=1))
+            if bad.size:
+                raise ValueError(f"`{name}` must be finite; got {column[bad[0]].tolist()} in row {bad[0]}.")
+        if self.actions.size and self.actions.min() < 0:
+            row = int(self.actions.argmin())
+            raise ValueError(f"`actions` must not be negative; got {self.actions[row]} in row {row}.")
+
+    @classmethod
+    def of(cls, rows: Iterable[Transition]) -> Transitions:
+        """The columns of at least one row."""
+        listed = list(rows)
+        return cls(
+            states=np.array([row.state for row in listed], dtype=np.float64),
+            actions=np.array([row.action for row in listed], dtype=np.int64),
+            rewards=np.array([row.reward for row in listed], dtype=np.float64),
+            next_states=np.array([row.next_state for row in listed], dtype=np.float64),
+            terminated=np.array([row.terminated for row in listed], dtype=np.bool_),
+            truncated=np.array([row.truncated for row in listed], dtype=np.bool_),
+        )
+
+    @classmethod
+    def stepped(cls, states: FloatArray, actions: NDArray[np.int64], next_states: FloatArray) -> Transitions:
+        """Transitions of which only states and actions matter."""
+        n = len(states)
+        nothing = np.zeros(n, dtype=np.bool_)
+        return cls(states, actions, np.zeros(n), next_states, nothing, nothing)
+
+    def __len__(self) -> int:
+        return len(self.states)
