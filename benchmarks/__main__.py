@@ -12,16 +12,19 @@ import numpy as np
 import quantecon
 import scipy
 
-from benchmarks import bench_growth, bench_memory, bench_solve, bench_sweep
+from benchmarks import bench_gp, bench_growth, bench_memory, bench_model, bench_solve, bench_sweep
 from benchmarks.measuring import Result
 
 HERE = Path(__file__).parent
-ALL = (bench_sweep, bench_solve, bench_growth, bench_memory)
+ALL = (bench_sweep, bench_solve, bench_growth, bench_memory, bench_gp, bench_model)
 
 
 def main() -> None:
+    chosen = [bench for bench in ALL if not sys.argv[1:] or bench.__name__.split(".")[-1] in sys.argv[1:]]
     results: dict[str, Result] = {}
-    for bench in ALL:
+    if chosen != list(ALL):
+        results = json.loads((HERE / "results.json").read_text())
+    for bench in chosen:
         print(f"{bench.__name__}: {(bench.__doc__ or '').splitlines()[0]}", file=sys.stderr)
         found = bench.run()
         results |= found
@@ -69,6 +72,8 @@ def _ratios(row: Result) -> str:
     text = f"{_number(row['ratio'])} against {row['against']}"
     if "ratio_both_cores" in row:
         text += f"; {_number(row['ratio_both_cores'])} with both cores"
+    if "variance_error" in row:
+        text += f"; errors {_number(row['mean_error'])} (mean), {_number(row['variance_error'])} (variance)"
     if "error" in row:
         text += f"; error {_number(row['error'])}, {row['sweeps']} sweeps against {row['jacobi_sweeps']}"
     return text

@@ -23,8 +23,8 @@ plan_offline(system, system.recipes["{recipe}"])
 
 
 def run() -> dict[str, Result]:
-    peaks = {recipe: _peak(PLAN.format(recipe=recipe)) for recipe in ("paper", "ours")}
-    imports = _peak(IMPORTS)
+    peaks = {recipe: peak_bytes(PLAN.format(recipe=recipe)) for recipe in ("paper", "ours")}
+    imports = peak_bytes(IMPORTS)
     return {
         "peak memory of planning at 25^4, 2 actions": {
             "ours_mb": max(peaks.values()) / 1e6,
@@ -34,7 +34,8 @@ def run() -> dict[str, Result]:
     }
 
 
-def _peak(work: str) -> int:
+def peak_bytes(work: str) -> int:
+    """Peak resident memory of a new process that does `work`."""
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(work=work)], capture_output=True, text=True, check=True
     )

@@ -12,6 +12,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 CASES = {
     "known_model.py": ([], "converged: True"),
     "environments.py": ([], "Acrobot: total reward"),
+    "model_learning.py": (["model.png"], "after 120 transitions: mean uncertainty"),
+    "model_error.py": (["mountain-car", "1"], "| mountain-car | joint |"),
     "planning_quality.py": (["mountain-car"], "| mountain-car | ours | 100 x 100 | -103 |"),
 }
 
@@ -21,10 +23,14 @@ def test_every_example_is_tried_here() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_example_makes_its_point(name: str) -> None:
+def test_example_makes_its_point(name: str, tmp_path: Path) -> None:
     arguments, says = CASES[name]
     ran = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *arguments], capture_output=True, text=True, check=False
+        [sys.executable, str(EXAMPLES / name), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     assert ran.returncode == 0, ran.stderr
     assert says in ran.stdout
