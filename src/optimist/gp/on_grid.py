@@ -27,6 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optimist.box import FloatArray
 from optimist.gp.inputs import Inputs
@@ -63,8 +64,12 @@ def evaluate_on_grid(
     mean += hyper.bias_variance * weights.sum()
     if not with_variance:
         return mean.reshape(-1), None
-    dropped = _droppable(posterior)
-    lefts, rights = _compressed(tables[:half], dropped), _compressed(tables[half:], dropped)
+    droppable = _droppable(posterior, grid.n_dims)
+    lefts, rights = _compressed(tables[:half], droppable), _compressed(tables[half:], droppable)
+    # Both routes are cheaper the lower the rank of the right group is.
+    swapped = len(lefts.coefficients) < len(rights.coefficients)
+    if swapped:
+        left, right, lefts, rights = right, left, rights, lefts
     route = min(_costs(lefts, rights, len(weights)).items(), key=lambda item: item[1])[0]
     if route == "plain":
         explained = _explained_plainly(posterior, left, right)
@@ -74,6 +79,7 @@ def evaluate_on_grid(
         explained = _explained_in_low_rank(posterior, lefts, rights)
     if route != "plain":
         explained += _constant_part(posterior, left, right)
+    explained = np.ascontiguousarray(explained.T) if swapped else explained
     return mean.reshape(-1), bounded_variance(explained.reshape(-1), hyper)
 
 
@@ -129,37 +135,47 @@ def _combined(left: FloatArray, right: FloatArray, weights: FloatArray) -> Float
     return (left * weights) @ np.broadcast_to(right, (right.shape[0], weights.size)).T
 
 
-def _droppable(posterior: Posterior) -> float:
-    """Share of the largest singular value below which others may go.
+def _droppable(posterior: Posterior, n_axes: int) -> float:
+    """How large an error of a table, or of a product of tables, may be at any node.
 
-    An error e of k changes |H^T k|^2 by at most 2 sqrt(prior) |H| |e|.
+    An error e of k changes |H^T k|^2 by at most 2 sqrt(prior) |H| |e|. There are fewer than 2 n_axes steps in
+    which something is dropped, and their errors add up, since no entry of a table exceeds 1.
     """
     hyper = posterior.hyperparameters
-    magnified = 2.0 * np.linalg.norm(posterior.reduction) * hyper.signal_variance
-    share = VARIANCE_ERROR * np.sqrt(hyper.prior_variance) / max(magnified, 1e-300)
-    return float(np.clip(share, 1e-14, 1e-5))
+    magnified = 2.0 * np.linalg.norm(posterior.reduction) * hyper.signal_variance * 2 * n_axes
+    return float(VARIANCE_ERROR * np.sqrt(hyper.prior_variance) / max(magnified, 1e-300))
 
 
-def _compressed(tables: list[FloatArray], dropped: float) -> _LowRank:
-    """The product of tables in low rank: singular vectors per axis, products of small values dropped."""
+def _compressed(tables: list[FloatArray], droppable: float) -> _LowRank:
+    """The product of tables in low rank: singular vectors per axis, small products dropped."""
     if not tables:
         return _LowRank(np.ones((1, 1)), np.ones((1, 1)))
-    basis, coefficients = _decomposed(tables[0], dropped)
+    basis, coefficients = _decomposed(tables[0], droppable)
     for table in tables[1:]:
-        more_basis, more = _decomposed(table, dropped)
+        more_basis, more = _decomposed(table, droppable)
         products = (coefficients[:, np.newaxis, :] * more[np.newaxis, :, :]).reshape(-1, table.shape[1])
-        sizes = np.linalg.norm(products, axis=1)
-        kept = sizes > dropped * sizes.max()
-        first, second = np.divmod(np.flatnonzero(kept), len(more))
+        kept = _kept(np.linalg.norm(products, axis=1), droppable)
+        first, second = np.divmod(kept, len(more))
         basis = (basis[:, np.newaxis, first] * more_basis[np.newaxis, :, second]).reshape(-1, first.size)
         coefficients = products[kept]
     return _LowRank(basis, coefficients)
 
 
-def _decomposed(table: FloatArray, dropped: float) -> tuple[FloatArray, FloatArray]:
+def _decomposed(table: FloatArray, droppable: float) -> tuple[FloatArray, FloatArray]:
     vectors, values, rest = np.linalg.svd(table, full_matrices=False)
-    kept = values > dropped * values[0]
+    kept = _kept(values, droppable)
     return vectors[:, kept], values[kept, np.newaxis] * rest[kept]
+
+
+def _kept(sizes: FloatArray, droppable: float) -> NDArray[np.int64]:
+    """Which rows to keep so that the others, on an orthonormal basis, make no larger error anywhere.
+
+    Rows of an orthonormal basis are no longer than 1: dropped rows err by their sum of squares at most.
+    """
+    order = np.argsort(sizes)
+    small = np.sqrt(np.cumsum(sizes[order] ** 2)) <= droppable
+    small[-1] = False  # nodes may be so far from all data that nothing would be left
+    return np.sort(order[~small])
 
 
 def _costs(lefts: _LowRank, rights: _LowRank, m: int) -> dict[str, float]:

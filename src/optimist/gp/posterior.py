@@ -93,7 +93,7 @@ def exact_posterior(features: FloatArray, targets: FloatArray, hyper: Hyperparam
 
 def sturdy_cholesky(matrix: FloatArray) -> tuple[FloatArray, float]:
     """Lower Cholesky factor, with as little added to the diagonal as it takes; how much, relative."""
-    scale = float(np.diag(matrix).mean())
+    scale = float(np.abs(np.diag(matrix)).mean())
     jitter = 0.0
     for attempt in range(MAX_ATTEMPTS):
         try:
@@ -102,4 +102,4 @@ def sturdy_cholesky(matrix: FloatArray) -> tuple[FloatArray, float]:
         except np.linalg.LinAlgError:
             jitter = FIRST_JITTER * 10.0**attempt
     # symmetric and so far from positive definite that only its diagonal can be trusted
-    return np.diag(np.sqrt(np.maximum(np.diag(matrix), scale * 1e-12))), 1.0
+    return np.diag(np.sqrt(np.maximum(np.diag(matrix), max(scale * 1e-12, 1e-300)))), 1.0

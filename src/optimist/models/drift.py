@@ -19,6 +19,7 @@ from optimist.models.gp_dynamics import GPDynamics
 
 POINTS_PER_AXIS = 10
 MOST_POINTS = 2000
+CHOICE_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class StoppingRule:
     patience: int = 2
 
     def __post_init__(self) -> None:
-        if min(self.mean_drift_tolerance, self.uncertainty_drift_tolerance) <= 0.0:
+        if not (self.mean_drift_tolerance > 0.0 and self.uncertainty_drift_tolerance > 0.0):
             raise ValueError(
                 "The drift tolerances must be positive; "
                 f"got {self.mean_drift_tolerance} and {self.uncertainty_drift_tolerance}."
@@ -57,18 +58,19 @@ class StoppingRule:
 
 
 def check_points(grid: Grid) -> FloatArray:
-    """A fixed coarse set of states: a lattice of cell centres, thinned out when it is large.  [n, d]"""
+    """A fixed coarse set of states: centres of a lattice of cells, or some of them.  [n, d]"""
     box = grid.box
-    shares = (np.arange(POINTS_PER_AXIS) + 0.5) / POINTS_PER_AXIS
-    lattice = np.stack(np.meshgrid(*[shares] * box.n_dims, indexing="ij"), axis=-1).reshape(-1, box.n_dims)
-    chosen = np.linspace(0, len(lattice) - 1, min(len(lattice), MOST_POINTS)).astype(np.int64)
-    return np.asarray(box.low + lattice[chosen] * box.widths)
+    places = np.arange(POINTS_PER_AXIS**box.n_dims)
+    if places.size > MOST_POINTS:
+        places = np.random.default_rng(CHOICE_SEED).choice(places.size, MOST_POINTS, replace=False)
+    lattice = np.column_stack(np.unravel_index(places, (POINTS_PER_AXIS,) * box.n_dims))
+    return np.asarray(box.low + (lattice + 0.5) / POINTS_PER_AXIS * box.widths)
 
 
 def measure_drift(before: GPDynamics, after: GPDynamics, grid: Grid) -> Drift:
-    """Mean change over the check points and all actions."""
+    """Mean change over the check points and all actions; of the processes' variance, whatever the knownness."""
     states = check_points(grid)
-    cells = grid.box.widths / np.array(grid.shape)
+    cells = grid.box.widths / (np.array(grid.shape) - ~grid.box.periodic)
     moved, changed = [], []
     for control in after.controls:
         old, old_uncertainty = before.predict_with_uncertainty(states, control[np.newaxis])

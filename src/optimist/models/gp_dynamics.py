@@ -108,8 +108,10 @@ class GPDynamics:
             if self.regressors[0] is not None:
                 yield self.regressors[0], np.ones(len(states), dtype=np.bool_), np.hstack([states, controls])
             return
+        unanswered = np.ones(len(states), dtype=np.bool_)
         for action, regressors in enumerate(self.regressors):
-            rows = (controls == self.controls[action]).all(axis=1)
+            rows = unanswered & (controls == self.controls[action]).all(axis=1)
+            unanswered &= ~rows
             if regressors is not None and rows.any():
                 yield regressors, rows, states[rows]
 
@@ -141,6 +143,8 @@ def fit_dynamics(
             f"`actions` must be below {len(controls)}, the number of controls; "
             f"got {transitions.actions[row]} in row {row}."
         )
+    if previous is not None and (previous.settings, previous.box) != (settings, box):
+        previous = None  # another kind of model: nothing of it fits
     kept = usable(box, transitions)
     states, actions = transitions.states[kept], transitions.actions[kept]
     displacements = box.displacement(states, transitions.next_states[kept])

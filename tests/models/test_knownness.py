@@ -1,0 +1,171 @@
+"""Rules of uncertainty, against exact loops over nodes and transitions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import pytest
+
+from optimist.box import Box, FloatArray
+from optimist.grid import Grid
+from optimist.models import KNOWNNESS, GPDynamics, ModelSettings, fit_dynamics
+from optimist.models.knownness import AllKnown, GPVariance, VisitedCells
+from optimist.transitions import Transitions
+
+PLANE = Box([-1.0, 0.0], [2.0, 8.0])
+CYLINDER = Box([-1.0, 0.0], [2.0, 8.0], periodic=[False, True])
+CONTROLS = np.array([[-1.0], [1.0], [2.0]])
+both_boxes = pytest.mark.parametrize("box", [PLANE, CYLINDER], ids=["plane", "cylinder"])
+
+
+def naive_cell(box: Box, state: FloatArray, cells: int) -> tuple[int, ...]:
+    """In exact arithmetic."""
+    places = []
+    for axis, coordinate in enumerate(state):
+        low, high = Fraction(float(box.low[axis])), Fraction(float(box.high[axis]))
+        share = (Fraction(float(coordinate)) - low) / (high - low)
+        if box.periodic[axis]:
+            share %= 1
+        places.append(min(max(floor(share * cells), 0), cells - 1))
+    return tuple(places)
+
+
+def naive_uncertainty(grid: Grid, action: int, seen: Transitions, cells: int) -> list[float]:
+    visited = set()
+    for state, taken in zip(seen.states, seen.actions, strict=True):
+        if taken == action:
+            visited.add(naive_cell(grid.box, state, cells))
+    return [0.0 if naive_cell(grid.box, node, cells) in visited else 1.0 for node in grid.nodes]
+
+
+def walk(box: Box, count: int, *, seed: int = 0, actions: int = 3, beyond: float = 0.0) -> Transitions:
+    stream = np.random.default_rng(seed)
+    margin = beyond * box.widths
+    states = stream.uniform(box.low - margin, box.high + margin, size=(count, 2))
+    next_states = states + 0.01 * np.sin(states)
+    return Transitions.stepped(states, stream.integers(actions, size=count), next_states)
+
+
+def fit(box: Box, seen: Transitions, knownness: str, *, joint: bool) -> GPDynamics:
+    return fit_dynamics(seen, box, CONTROLS, ModelSettings(joint=joint, knownness=knownness), fit_seed=0)
+
+
+def test_the_rules_are_known_by_the_names_of_the_documentation() -> None:
+    assert list(KNOWNNESS) == ["gp-variance", "visited-cells", "none"]
+    assert KNOWNNESS["gp-variance"].needs_variance
+    assert not KNOWNNESS["visited-cells"].needs_variance
+    assert not KNOWNNESS["none"].needs_variance
+    assert [rule.untried for rule in KNOWNNESS.values()] == [1.0, 1.0, 0.0]
+
+
+def test_gp_variance_is_the_largest_over_the_coordinates() -> None:
+    grid = Grid.uniform(PLANE, [4, 3])
+    variances = np.random.default_rng(0).uniform(size=(2, 12))
+    found = GPVariance().uncertainty(grid, 0, variances, walk(PLANE, 5))
+    assert found.tolist() == [max(pair) for pair in variances.T.tolist()]
+
+
+@both_boxes
+@pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
+def test_gp_variance_of_a_model_is_the_largest_of_its_processes(box: Box, joint: bool) -> None:
+    grid = Grid.uniform(box, [6, 5])
+    model = fit(box, walk(box, 30), "gp-variance", joint=joint)
+    uncertainty = model.predict_on(grid).uncertainty
+    for action, control in enumerate(CONTROLS):
+        regressors = model.regressors[0 if joint else action]
+        assert regressors is not None
+        points = np.hstack([grid.nodes, np.tile(control, (30, 1))]) if joint else grid.nodes
+        each = np.array([regressor.predict(points)[1] for regressor in regressors])
+        np.testing.assert_allclose(uncertainty[action], each.max(axis=0), atol=1e-5)
+
+
+@both_boxes
+@pytest.mark.parametrize("cells", [1, 3, 10])
+@pytest.mark.parametrize("beyond", [0.0, 0.3])
+def test_visited_cells_are_those_of_a_loop_over_nodes_and_transitions(
+    box: Box, cells: int, beyond: float
+) -> None:
+    grid = Grid.uniform(box, [7, 8])  # no node on the border of a cell but for exact ones
+    rule = VisitedCells(cells_per_axis=cells)
+    seen = walk(box, 60, beyond=beyond)
+    for action in range(3):
+        found = rule.uncertainty(grid, action, None, seen)
+        assert found.tolist() == naive_uncertainty(grid, action, seen, cells)
+
+
+def test_visited_cells_wrap_on_periodic_axes_only() -> None:
+    # one step beyond the upper edge: the same place as just inside the lower one, if the axis is periodic
+    state = np.array([[0.0, 8.1]])
+    seen = Transitions.stepped(state, np.array([0]), state)
+    for box, expected_cell in ((CYLINDER, 0), (PLANE, 9)):
+        grid = Grid.uniform(box, [4, 32])
+        known = VisitedCells(10).uncertainty(grid, 0, None, seen) == 0.0
+        cells = np.floor(grid.nodes[known][:, 1] / 0.8).clip(max=9)
+        assert set(cells.tolist()) == {float(expected_cell)}
+
+
+def test_nodes_on_the_upper_edge_belong_to_the_last_cell() -> None:
+    state = np.array([[1.99, 7.99]])
+    seen = Transitions.stepped(state, np.array([0]), state)
+    grid = Grid.uniform(PLANE, [2, 2])
+    assert VisitedCells(10).uncertainty(grid, 0, None, seen).tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
+@both_boxes
+def test_an_action_without_data_has_visited_no_cell(box: Box) -> None:
+    grid = Grid.uniform(box, [5, 5])
+    seen = walk(box, 500, actions=2)
+    assert VisitedCells(3).uncertainty(grid, 0, None, seen).tolist() == [0.0] * 25
+    assert VisitedCells(3).uncertainty(grid, 2, None, seen).tolist() == [1.0] * 25
+
+
+@both_boxes
+@pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
+def test_a_model_that_counts_cells_tells_of_each_action_what_a_loop_tells(box: Box, joint: bool) -> None:
+    grid = Grid.uniform(box, [8, 8])
+    seen = walk(box, 40, actions=2)
+    uncertainty = fit(box, seen, "visited-cells", joint=joint).predict_on(grid).uncertainty
+    for action in range(3):
+        assert uncertainty[action].tolist() == naive_uncertainty(grid, action, seen, 10)
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
+def test_cells_left_over_an_edge_were_visited_all_the_same(joint: bool) -> None:
+    inner = walk(PLANE, 20, actions=3)
+    at_wall = np.array([[1.95, 4.1]])
+    seen = Transitions.stepped(
+        np.vstack([inner.states, at_wall]),
+        np.append(inner.actions, 0),
+        np.vstack([inner.next_states, [[2.0, 4.1]]]),
+    )
+    grid = Grid.uniform(PLANE, [7, 8])
+    uncertainty = fit(PLANE, seen, "visited-cells", joint=joint).predict_on(grid).uncertainty
+    assert uncertainty[0].tolist() == naive_uncertainty(grid, 0, seen, 10)
+    assert (
+        uncertainty[0].reshape(7, 8)[6, 4] == 0.0
+    )  # the node at (2, 4.57), in the cell of the state at the wall
+
+
+@both_boxes
+@pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
+def test_with_none_nothing_is_unknown_tried_or_not(box: Box, joint: bool) -> None:
+    grid = Grid.uniform(box, [4, 4])
+    assert not AllKnown().uncertainty(grid, 0, None, walk(box, 3)).any()
+    uncertainty = fit(box, walk(box, 5, actions=2), "none", joint=joint).predict_on(grid).uncertainty
+    assert uncertainty.shape == (3, 16)
+    assert not uncertainty.any()
+
+
+@pytest.mark.parametrize("knownness", KNOWNNESS)
+def test_the_rule_of_uncertainty_does_not_touch_the_successors(knownness: str) -> None:
+    grid, seen = Grid.uniform(CYLINDER, [5, 4]), walk(CYLINDER, 30)
+    expected = fit(CYLINDER, seen, "gp-variance", joint=False).predict_on(grid).next_states
+    found = fit(CYLINDER, seen, knownness, joint=False).predict_on(grid).next_states
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_grid_of_no_cells_is_refused() -> None:
+    with pytest.raises(ValueError, match="`cells_per_axis` must be at least 1; got 0"):
+        VisitedCells(cells_per_axis=0)
