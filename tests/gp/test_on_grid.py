@@ -29,7 +29,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 ROUTES = ("plain", "right", "both")
 EVERY_ROUTE = pytest.mark.parametrize("route", ROUTES)
 MEAN_ERROR = 1e-10  # of the largest mean
-VARIANCE_ERROR = 1e-5  # of the prior variance, as promised
+VARIANCE_ERROR = 1e-6  # of the prior variance; a bound on norms promises 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ def test_every_route_is_really_taken(route: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(on_grid, function, listen(name, getattr(on_grid, function)))
     force(route, monkeypatch)
     by_structure(ordinary())
-    assert called == [route]
+    assert set(called) == {route}  # more than once if the check asks for less to be dropped
 
 
 def test_the_routes_agree_among_themselves() -> None:
@@ -244,7 +244,7 @@ def test_the_cheapest_route_depends_on_the_length_scales(monkeypatch: pytest.Mon
         case = make_case(numbers)
         assert_as_plain(case, *by_structure(case))
     assert taken[0] != "plain"  # long: hardly any rank
-    assert taken[1] == "plain"  # short: every node for itself
+    assert taken[-1] == "plain"  # short: every node for itself
 
 
 @EVERY_ROUTE

@@ -68,7 +68,7 @@ def check_points(grid: Grid) -> FloatArray:
 
 
 def measure_drift(before: GPDynamics, after: GPDynamics, grid: Grid) -> Drift:
-    """Mean change over the check points and all actions; of the processes' variance, whatever the knownness."""
+    """Mean change over check points and actions; of the processes' variance, whatever the knownness."""
     states = check_points(grid)
     cells = grid.box.widths / (np.array(grid.shape) - ~grid.box.periodic)
     moved, changed = [], []
