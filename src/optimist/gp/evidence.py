@@ -99,15 +99,19 @@ def log_evidence(
     alpha = cho_solve((factor, True), targets, check_finite=False)
     log_determinant = 2.0 * np.log(np.diag(factor)).sum()
     value = -0.5 * (targets @ alpha + log_determinant + n * np.log(2.0 * np.pi))
-    inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    weights = 0.5 * (np.outer(alpha, alpha) - inverse)  # RW Eq. 5.9, without dK
+    # 1/2 (a a^T - K^-1) of RW Eq. 5.9 as half + half^T: LAPACK gives one triangle of the inverse
+    half, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    half[np.diag_indices(n)] *= 0.5
+    half *= -0.5
+    half += 0.25 * np.outer(alpha, alpha).T
     gradient = np.empty_like(parameters)
-    gradient[1] = bias * weights.sum()
-    gradient[2] = noise * np.trace(weights)
-    weights *= signal_part
-    gradient[0] = weights.sum()
-    moment = features.T @ (weights.sum(axis=1)[:, np.newaxis] * features) - features.T @ (weights @ features)
+    gradient[1] = 2.0 * bias * half.sum()
+    gradient[2] = 2.0 * noise * np.trace(half)
+    half *= signal_part.T  # symmetric; transposed, it lies in memory as `half` does
+    gradient[0] = 2.0 * half.sum()
+    both = half.sum(axis=0) + half.sum(axis=1)
+    crossed = features.T @ (half @ features)
+    moment = features.T @ (both[:, np.newaxis] * features) - crossed - crossed.T
     gradient[N_SCALARS:] = pull_back(metric, parameters[N_SCALARS:], axes, moment)
     return float(value), gradient
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from optimist.box import BoolArray, Box, FloatArray
 from optimist.gp import Inputs
@@ -155,23 +156,24 @@ def fit_dynamics(
         inputs = inputs.with_controls(controls)
         groups = [np.ones(len(actions), dtype=np.bool_)]
         points = np.hstack([states, controls[actions]])
-    regressors: list[tuple[Regressor, ...] | None] = []
-    for number, rows in enumerate(groups):
+
+    def fit_group(number: int, rows: BoolArray) -> tuple[Regressor, ...] | None:
         before = previous.regressors[number] if previous is not None else None
         if not rows.any():
-            regressors.append(None)
-            continue
-        regressors.append(
-            tuple(
-                fit_regressor(
-                    points[rows],
-                    displacements[rows, axis],
-                    inputs,
-                    settings.regressor,
-                    before[axis] if before is not None else None,
-                    np.random.default_rng([fit_seed, FIT_STREAM, number, axis, int(rows.sum())]),
-                )
-                for axis in range(box.n_dims)
+            return None
+        return tuple(
+            fit_regressor(
+                points[rows],
+                displacements[rows, axis],
+                inputs,
+                settings.regressor,
+                before[axis] if before is not None else None,
+                np.random.default_rng([fit_seed, FIT_STREAM, number, axis, int(rows.sum())]),
             )
+            for axis in range(box.n_dims)
         )
-    return GPDynamics(box, controls, settings, tuple(regressors), transitions)
+
+    # A few hundred points are too few to share: two BLAS threads take three times as long as one.
+    with threadpool_limits(1, user_api="blas"):
+        regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
+    return GPDynamics(box, controls, settings, regressors, transitions)
