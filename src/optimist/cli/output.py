@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-from optimist.planning.solve import Listener
 
 
 def print_json(result: dict[str, Any]) -> None:
@@ -31,16 +29,11 @@ def _sayable(value: Any) -> Any:
 
 
 @contextmanager
-def sweep_progress(what: str) -> Iterator[Listener]:
-    """A listener for `solve` that shows how far it is; silent unless standard error is a terminal."""
+def progress(what: str) -> Iterator[Callable[[str], None]]:
+    """Yields a function that says how far the work is; silent unless standard error is a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
     shown = sys.stderr.isatty()
-    with Progress(*columns, console=console, transient=True, disable=not shown) as progress:
-        task = progress.add_task(f"{what}: predicting successors")
-
-        def listen(sweeps: int, change: float) -> None:
-            if math.isfinite(change):
-                progress.update(task, description=f"{what}: sweep {sweeps}, change {change:.1e}")
-
-        yield listen
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+        task = bar.add_task(what)
+        yield lambda text: bar.update(task, description=f"{what}: {text}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from optimist.cli.output import print_json, sweep_progress
+from optimist.cli.output import print_json, progress
 from optimist.cli.problems import AsJson
 from optimist.experiments.offline import OfflinePlan, plan_offline
 from optimist.planning import BackupName, Certificate, Rollouts, Stopping
@@ -78,11 +78,19 @@ def plan(
         from optimist.views.plan_figure import check_target  # noqa: PLC0415
 
         check_target(plot)
-    with sweep_progress(f"planning {problem}") as listener:
-        made = plan_offline(system, chosen, backup=backup, stopping=stopping, listener=listener)
-    rollouts = made.roll_out(system.starts)
-    around = made.roll_out(system.nearby_starts(nearby, seed=NEARBY_SEED)) if nearby else None
-    certificate = made.certify() if certify else None
+    with progress(f"planning {problem}") as say:
+        say("predicting successors")
+
+        def listen(sweeps: int, change: float) -> None:
+            if np.isfinite(change):
+                say(f"sweep {sweeps}, change {change:.1e}")
+
+        made = plan_offline(system, chosen, backup=backup, stopping=stopping, listener=listen)
+        say("rolling out")
+        rollouts = made.roll_out(system.starts)
+        around = made.roll_out(system.nearby_starts(nearby, seed=NEARBY_SEED)) if nearby else None
+        say("certifying")
+        certificate = made.certify() if certify else None
     if plot is not None:
         _draw(made, rollouts, shown, plot)
     result = _result(made, backup, rollouts, around, certificate, plot)
