@@ -1,6 +1,6 @@
 """Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
 
-GP-RMAX (Jung & Stone 2010) made real. What exists so far: planning with a known model.
+GP-RMAX (Jung & Stone 2010) made real. What exists so far: the planner and the model-learner.
 """
 
 from __future__ import annotations

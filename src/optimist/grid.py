@@ -53,11 +53,7 @@ class Grid:
         if len(axes) != box.n_dims:
             raise ValueError(f"`axes` must have one entry per axis ({box.n_dims}); got {len(axes)}.")
         checked = tuple(_checked_axis(box, axis, nodes) for axis, nodes in enumerate(axes))
-        if prod(axis.size + 1 for axis in checked) > np.iinfo(np.int32).max:
-            raise ValueError(
-                "The grid must have fewer than 2^31 nodes; "
-                f"got {' x '.join(str(axis.size) for axis in checked)}."
-            )
+        _require_countable([axis.size for axis in checked])
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "axes", checked)
 
@@ -77,6 +73,7 @@ class Grid:
                 raise ValueError(f"`{name}` must have one entry per axis ({box.n_dims}); got {len(given)}.")
         if min(counts) < 2:
             raise ValueError(f"`counts` must be at least 2 on every axis; got {list(counts)}.")
+        _require_countable(counts)
         if not all(np.isfinite(power) and power > 0.0 for power in powers):
             raise ValueError(f"`powers` must be positive; got {list(powers)}.")
         axes = []
@@ -202,13 +199,21 @@ class Grid:
         return np.concatenate(extended), starts, periods, inverses, self.padded_strides
 
 
+def _require_countable(counts: Sequence[int]) -> None:
+    """Cells are numbered by int32, ghosts included."""
+    if prod(int(count) + 1 for count in counts) > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"The grid must have fewer than 2^31 nodes; got {' x '.join(str(count) for count in counts)}."
+        )
+
+
 def _checked_axis(box: Box, axis: int, given: ArrayLike) -> FloatArray:
     nodes = np.array(given, dtype=np.float64)
     low, high = float(box.low[axis]), float(box.high[axis])
     if nodes.ndim != 1 or nodes.size < 2:
         raise ValueError(f"Axis {axis} must have at least 2 nodes; got {nodes.size}.")
     if not (np.isfinite(nodes).all() and (np.diff(nodes) > 0.0).all()):
-        raise ValueError(f"The nodes of axis {axis} must be increasing; got {nodes.tolist()}.")
+        raise ValueError(f"The nodes of axis {axis} must be increasing; got {_shortened(nodes)}.")
     slack = 1e-12 * (high - low)
     if box.periodic[axis]:
         if nodes[0] < low - slack or nodes[-1] >= high - slack:
@@ -225,6 +230,10 @@ def _checked_axis(box: Box, axis: int, given: ArrayLike) -> FloatArray:
         nodes[0], nodes[-1] = low, high
     nodes.setflags(write=False)
     return nodes
+
+
+def _shortened(nodes: FloatArray) -> str:
+    return np.array2string(nodes, threshold=12, max_line_width=10_000, separator=", ")
 
 
 def _inverse_spacing(nodes: FloatArray) -> float:

@@ -35,6 +35,13 @@ class Transitions:
     truncated: BoolArray  # [n]
 
     def __post_init__(self) -> None:
+        if not np.issubdtype(np.asarray(self.actions).dtype, np.integer) and len(self.actions):
+            raise ValueError(f"`actions` must be whole numbers; got {np.asarray(self.actions).dtype}.")
+        kinds = {"actions": np.int64, "terminated": np.bool_, "truncated": np.bool_}
+        for name in self.__dataclass_fields__:
+            column: NDArray[np.generic] = np.array(getattr(self, name), dtype=kinds.get(name, np.float64))
+            column.setflags(write=False)
+            object.__setattr__(self, name, column)
         shape = self.states.shape
         columns = (self.actions, self.rewards, self.terminated, self.truncated)
         if len(shape) != 2 or self.next_states.shape != shape or any(c.shape != shape[:1] for c in columns):
@@ -42,14 +49,14 @@ class Transitions:
                 "The columns of transitions must be states and next states [n, d] and others [n]; got "
                 f"{shape}, {self.next_states.shape} and {[column.shape for column in columns]}."
             )
-        for name, column in (
+        for name, values in (
             ("states", self.states),
             ("next_states", self.next_states),
             ("rewards", self.rewards[:, np.newaxis]),
         ):
-            bad = np.flatnonzero(~np.isfinite(column).all(axis=1))
+            bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
             if bad.size:
-                raise ValueError(f"`{name}` must be finite; got {column[bad[0]].tolist()} in row {bad[0]}.")
+                raise ValueError(f"`{name}` must be finite; got {values[bad[0]].tolist()} in row {bad[0]}.")
         if self.actions.size and self.actions.min() < 0:
             row = int(self.actions.argmin())
             raise ValueError(f"`actions` must not be negative; got {self.actions[row]} in row {row}.")

@@ -108,7 +108,13 @@ def test_slice_of_a_4d_system_is_drawn(tmp_path: Path) -> None:
         (["plan", "mountain-car", "--plot", "plan.bmp"], "must end in .png, .pdf, .svg; got 'plan.bmp'"),
         (["plan", "mountain-car", "--plot", "nowhere/plan.png"], "directory that exists; got nowhere"),
         (["plan", "acrobot", "--nodes", "200,200,200,200"], "must fit in memory"),
-        (["plan", "acrobot", "--nodes", "900,900,900,900"], "fewer than 2^31 nodes"),
+        (["plan", "acrobot", "--nodes", "900,900,900,900"], "must fit in memory"),
+        (["plan", "mountain-car", "--nodes", "1000000000,2"], "must fit in memory"),
+        (["plan", "mountain-car", "--nodes", "9" * 400 + ",2"], "--nodes must be one whole number per axis"),
+        (["plan", "acrobot", "--lookahead", "24"], "from 1 to 18 steps with 2 actions"),
+        (["plan", "mountain-car", "--hold", "100000"], "`hold` must be a whole number from 1 to 500"),
+        (["plan", "mountain-car", "--tolerance", "inf"], "`tolerance` must be positive; got inf"),
+        (["plan", "mountain-car", "--spacing", "2000,1"], "must be increasing"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence_and_exit_code_2(

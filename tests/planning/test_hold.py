@@ -91,5 +91,5 @@ def test_holding_for_one_step_changes_nothing() -> None:
 
 @pytest.mark.parametrize("steps", [0, -2])
 def test_holding_for_no_step_is_refused(steps: int) -> None:
-    with pytest.raises(ValueError, match=f"`hold` must be at least 1; got {steps}"):
+    with pytest.raises(ValueError, match=f"`hold` must be a whole number from 1 to .*; got {steps}"):
         hold(TASK, push, steps)

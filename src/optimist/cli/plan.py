@@ -44,7 +44,7 @@ def plan(
     tolerance: Annotated[float, typer.Option(help="Stop at this residual.")] = 1e-4,
     max_sweeps: Annotated[int, typer.Option(help="Stop after so many sweeps.")] = 2000,
     certify: Annotated[
-        bool, typer.Option("--certify", help="Bound the distance from the true optimum.")
+        bool, typer.Option("--certify", help="Bound the distance from the optimum, controls held.")
     ] = False,
     nearby: Annotated[
         int, typer.Option(help="Roll out from so many seeded starts near the paper's, too.")
@@ -125,7 +125,7 @@ def _numbers(option: str, text: str, count: int, *, whole: bool) -> list[float]:
     kind = "whole number" if whole else "number"
     try:
         numbers = [float(int(part) if whole else float(part)) for part in text.split(",")]
-    except ValueError:
+    except (ValueError, OverflowError):
         numbers = []
     if len(numbers) != count or not np.isfinite(numbers).all():
         example = ",".join(["100" if whole else "1.5"] * count)
@@ -259,9 +259,12 @@ def _print(system: System, result: dict[str, Any]) -> None:
         )
     if "certificate" in result:
         found = result["certificate"]
+        upper = f"as sampled at most {found['upper']:.3g}"
+        if not np.isfinite(found["upper"]):
+            upper = "not bounded from above with discount 1"
         print(
             f"  certificate: largest |Q - TQ| {found['residual']:.3g} at {found['points']} points; "
-            f"{found['lower']:.3g} <= |Q - Q*| <= {found['upper']:.3g}"
+            f"|Q - Q*| is at least {found['lower']:.3g}, {upper}"
         )
     if "plot" in result:
         print(f"  picture: {result['plot']}")

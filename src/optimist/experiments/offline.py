@@ -25,6 +25,7 @@ from optimist.planning import (
     solve,
     tabulate,
 )
+from optimist.planning.q_function import require_searchable
 from optimist.planning.solve import DEFAULT_STOPPING, Listener
 from optimist.systems import Recipe, System
 
@@ -63,8 +64,10 @@ def plan_offline(
     """Plan `system` as `recipe` says."""
     began = perf_counter()
     task, dynamics = hold(system.task, system.dynamics, recipe.hold)
+    require_memory(recipe.nodes, task.n_actions)
+    if recipe.lookahead > 0:
+        require_searchable(task.n_actions, recipe.lookahead)
     grid = Grid.spaced(_planned_box(system, recipe), recipe.nodes, recipe.spacing)
-    require_memory(grid.shape, task.n_actions)
     prediction = TrueDynamics(dynamics, task.controls).predict_on(grid)
     tables = tabulate(grid, task, prediction)
     del prediction

@@ -71,6 +71,8 @@ def evaluate_on_grid(
         explained = _explained(posterior, tables[:half], tables[half:], left, right, bound)
         if check.passed(explained):
             break
+    else:
+        explained = _explained_plainly(posterior, left, right)
     return mean.reshape(-1), bounded_variance(explained.reshape(-1), hyper)
 
 

@@ -1,5 +1,6 @@
 """Models of the dynamics: from transitions, or from the truth, to a `Prediction` on the grid."""
 
+from optimist.gp import Metric
 from optimist.models.drift import Drift, StoppingRule, measure_drift
 from optimist.models.gp_dynamics import GPDynamics, ModelSettings, fit_dynamics
 from optimist.models.knownness import KNOWNNESS
@@ -12,6 +13,7 @@ __all__ = [
     "Drift",
     "DynamicsModel",
     "GPDynamics",
+    "Metric",
     "ModelSettings",
     "Prediction",
     "RegressorSettings",

@@ -59,7 +59,10 @@ class GPDynamics:
     seen: Transitions  # all, those left out too
 
     def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
-        """Successors of `states` [n, d] under `controls` [n, k] or [1, k].  [n, d]"""
+        """Successors of `states` [n, d] under `controls` [n, k] or [1, k].  [n, d]
+
+        A control that belongs to no action is known to a joint model only; another predicts no move.
+        """
         return self.predict_with_uncertainty(states, controls)[0]
 
     def predict_with_uncertainty(
@@ -77,6 +80,8 @@ class GPDynamics:
 
     def predict_on(self, grid: Grid) -> Prediction:
         """Successors of all nodes under all actions. An action without data leads nowhere, unknown."""
+        if grid.n_dims != self.box.n_dims:
+            raise ValueError(f"The grid must have {self.box.n_dims} axes; got {grid.n_dims}.")
         n_actions, rule = len(self.controls), KNOWNNESS[self.settings.knownness]
         next_states = np.empty((n_actions, grid.n_nodes, grid.n_dims))
         uncertainty = np.empty((n_actions, grid.n_nodes))
@@ -91,6 +96,9 @@ class GPDynamics:
         """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
         regressors = self.regressors[0 if self.settings.joint else action]
         if regressors is None:
+            tried = (self.seen.actions == action).any()
+            if tried and not rule.needs_variance:
+                return rule.uncertainty(grid, action, None, self.seen)
             return np.full(grid.n_nodes, rule.untried)
         control = self.controls[action] if self.settings.joint else None
         variances = np.empty((grid.n_dims, grid.n_nodes)) if rule.needs_variance else None
@@ -136,6 +144,8 @@ def fit_dynamics(
 ) -> GPDynamics:
     """The model given `transitions`; what `previous` had found is kept until the data grew enough."""
     settings = settings or ModelSettings()
+    controls = np.array(controls, dtype=np.float64)
+    controls = controls[:, np.newaxis] if controls.ndim == 1 else controls
     if transitions.states.shape[1:] != (box.n_dims,):
         raise ValueError(f"States must have {box.n_dims} coordinates; got {transitions.states.shape[1]}.")
     if len(transitions) and transitions.actions.max() >= len(controls):
@@ -144,7 +154,9 @@ def fit_dynamics(
             f"`actions` must be below {len(controls)}, the number of controls; "
             f"got {transitions.actions[row]} in row {row}."
         )
-    if previous is not None and (previous.settings, previous.box) != (settings, box):
+    if previous is not None and not (
+        (previous.settings, previous.box) == (settings, box) and np.array_equal(previous.controls, controls)
+    ):
         previous = None  # another kind of model: nothing of it fits
     kept = usable(box, transitions)
     states, actions = transitions.states[kept], transitions.actions[kept]

@@ -33,6 +33,9 @@ class RegressorSettings:
     refit_growth: float = 1.25  # hyperparameters are looked for again when there are so many times the data
 
     def __post_init__(self) -> None:
+        if self.metric not in set(Metric):
+            raise ValueError(f"`metric` must be one of {', '.join(Metric)}; got {self.metric!r}.")
+        object.__setattr__(self, "metric", Metric(self.metric))
         if self.subset < 2:
             raise ValueError(f"`subset` must be at least 2; got {self.subset}.")
         if self.max_basis < 1:

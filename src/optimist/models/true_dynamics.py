@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from optimist.box import FloatArray
+from optimist.dynamics import Dynamics, successors
 from optimist.grid import Grid
 from optimist.models.prediction import Prediction
 
@@ -18,24 +18,16 @@ BLOCK = 16384
 class TrueDynamics:
     """A known transition function f(states [n, d], controls [n, k] or [1, k]) -> [n, d]."""
 
-    function: Callable[[FloatArray, FloatArray], FloatArray]
-    controls: FloatArray  # [n_actions, k]
+    function: Dynamics
+    controls: FloatArray  # [n_actions, k]; a flat list means k = 1
+
+    def __post_init__(self) -> None:
+        controls = np.array(self.controls, dtype=np.float64)
+        object.__setattr__(self, "controls", controls[:, np.newaxis] if controls.ndim == 1 else controls)
 
     def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
         """The function, its answer checked.  [n, d]"""
-        next_states = np.asarray(self.function(states, controls), dtype=np.float64)
-        if next_states.shape != states.shape:
-            raise ValueError(
-                f"The dynamics must return one state per state, shape {states.shape}; "
-                f"got shape {next_states.shape}."
-            )
-        bad = np.flatnonzero(~np.isfinite(next_states).all(axis=1))
-        if bad.size:
-            raise ValueError(
-                f"The dynamics must return finite states; got {next_states[bad[0]].tolist()} "
-                f"from state {states[bad[0]].tolist()} (and {bad.size - 1} more of {len(states)})."
-            )
-        return next_states
+        return successors(self.function, states, controls)
 
     def predict_on(self, grid: Grid) -> Prediction:
         """Successors of all nodes, known for certain."""

@@ -9,16 +9,15 @@ planner need not know. (Action at every single step is then taken by looking one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from optimist.box import BoolArray, FloatArray
+from optimist.dynamics import Dynamics, successors
 from optimist.task import Task
-
-Dynamics = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 class _Held(NamedTuple):
@@ -32,8 +31,8 @@ def hold(task: Task, dynamics: Dynamics, steps: int) -> tuple[Task, Dynamics]:
 
     States stay where they terminate.
     """
-    if steps < 1:
-        raise ValueError(f"`hold` must be at least 1; got {steps}.")
+    if not 1 <= steps <= task.max_steps or int(steps) != steps:
+        raise ValueError(f"`hold` must be a whole number from 1 to {task.max_steps}; got {steps}.")
     if steps == 1:
         return task, dynamics
 
@@ -62,7 +61,7 @@ def _run(
     rewards = np.zeros(len(states))
     ended = task.terminal(states)
     for step in range(steps):
-        next_states = dynamics(states, controls)
+        next_states = successors(dynamics, states, controls)
         earned = task.discount**step * task.rewards(states, controls, next_states)
         rewards = rewards + np.where(ended, 0.0, earned)
         states = np.where(ended[:, np.newaxis], states, next_states)

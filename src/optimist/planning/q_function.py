@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from optimist.box import FloatArray
 from optimist.compiled.interpolation import interpolate_many
+from optimist.dynamics import Dynamics, successors
 from optimist.grid import Grid
-from optimist.planning.hold import Dynamics
 from optimist.task import Task
 
 Actions = NDArray[np.int64]
+
+MOST_LEAVES = 2**18  # states that a lookahead holds at a time
 
 
 class Policy(Protocol):
@@ -39,6 +41,8 @@ class QFunction:
                 f"`q_values` must have one row per node ({self.grid.n_nodes}); "
                 f"got shape {self.q_values.shape}."
             )
+        if not np.isfinite(self.q_values).all():
+            raise ValueError("`q_values` must be finite; got NaN or infinity.")
 
     def __call__(self, states: FloatArray) -> FloatArray:
         """Q-values of all actions in `states` [n, d].  [n, n_actions]"""
@@ -74,18 +78,22 @@ class Lookahead:
     depth: int
 
     def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise ValueError(f"`depth` must be at least 1; got {self.depth}.")
+        require_searchable(self.task.n_actions, self.depth)
 
     def greedy(self, states: FloatArray) -> Actions:
         """The first action of the best sequence; the first of equals.  [n]"""
-        return np.asarray(self._search(states, self.depth).argmax(axis=1))
+        actions = np.empty(len(states), dtype=np.int64)
+        block = max(1, MOST_LEAVES // self.task.n_actions**self.depth)
+        for first in range(0, len(states), block):
+            rows = slice(first, first + block)
+            actions[rows] = self._search(states[rows], self.depth).argmax(axis=1)
+        return actions
 
     def _search(self, states: FloatArray, depth: int) -> FloatArray:
         n_actions = self.task.n_actions
         repeated = np.repeat(states, n_actions, axis=0)
         controls = np.tile(self.task.controls, (len(states), 1))
-        next_states = self.dynamics(repeated, controls)
+        next_states = successors(self.dynamics, repeated, controls)
         if depth == 1:
             future = self.q_function.value(next_states)
         else:
@@ -93,6 +101,16 @@ class Lookahead:
         rewards = self.task.rewards(repeated, controls, next_states)
         discounts = np.where(self.task.terminal(next_states), 0.0, self.task.discount)
         return (rewards + discounts * future).reshape(-1, n_actions)
+
+
+def require_searchable(n_actions: int, depth: int) -> None:
+    """Raise ValueError when looking `depth` steps ahead is impossible or would never end."""
+    deepest = int(np.log(MOST_LEAVES) / np.log(max(n_actions, 2)) + 1e-9)
+    if not 1 <= depth <= deepest:
+        raise ValueError(
+            f"The lookahead must be from 1 to {deepest} steps with {n_actions} actions, since it tries all "
+            f"sequences; got {depth}."
+        )
 
 
 def _interpolated(grid: Grid, padded: FloatArray, states: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from optimist.box import FloatArray
-from optimist.planning.hold import Dynamics
+from optimist.dynamics import Dynamics, successors
 from optimist.planning.q_function import QFunction
 from optimist.task import Task
 
@@ -79,7 +79,7 @@ def _residuals(q_function: QFunction, task: Task, dynamics: Dynamics, states: Fl
     largest = np.zeros(len(states))
     for action in range(task.n_actions):
         control = task.controls[action : action + 1]
-        next_states = dynamics(states, control)
+        next_states = successors(dynamics, states, control)
         rewards = task.rewards(states, control, next_states)
         discounts = np.where(task.terminal(next_states), 0.0, task.discount)
         backed_up = rewards + discounts * q_function(next_states).max(axis=1)  # Eq. 2

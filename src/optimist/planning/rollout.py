@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.box import BoolArray, FloatArray
-from optimist.planning.hold import Dynamics
+from optimist.dynamics import Dynamics, successors
 from optimist.planning.q_function import Policy
 from optimist.task import Task
 
@@ -37,7 +37,7 @@ def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray)
             break
         before = states[running]
         controls = task.controls[policy.greedy(before)]
-        after = dynamics(before, controls)
+        after = successors(dynamics, before, controls)
         total_rewards[running] += task.rewards(before, controls, after)
         steps[running] += 1
         states = np.full_like(states, np.nan)

@@ -62,7 +62,7 @@ class Stopping:
     max_sweeps: int = 2000
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0.0:
+        if not 0.0 < self.tolerance < np.inf:
             raise ValueError(f"`tolerance` must be positive; got {self.tolerance}.")
         if self.max_sweeps < 1:
             raise ValueError(f"`max_sweeps` must be at least 1; got {self.max_sweeps}.")
@@ -93,6 +93,8 @@ def solve(
         listener: called after every sweep with their number and the largest change.
 
     """
+    if threads is not None and threads < 1:
+        raise ValueError(f"`threads` must be at least 1; got {threads}.")
     ready = prepare(tables, backup)
     values = _start_values(ready, start)
     with ThreadPoolExecutor(threads or cpu_count()) as pool:

@@ -9,7 +9,7 @@ from optimist.systems.acrobot import ACROBOT
 from optimist.systems.bicycle import BICYCLE
 from optimist.systems.mountain_car import MOUNTAIN_CAR
 from optimist.systems.pendulum import PENDULUM
-from optimist.systems.system import Dynamics, Recipe, System
+from optimist.systems.system import Recipe, System
 
 SYSTEMS: dict[str, System] = {system.name: system for system in (MOUNTAIN_CAR, PENDULUM, BICYCLE, ACROBOT)}
 
@@ -21,4 +21,4 @@ def find_system(name: str) -> System:
     return SYSTEMS[name]
 
 
-__all__ = ["SYSTEMS", "Dynamics", "Recipe", "System", "find_system"]
+__all__ = ["SYSTEMS", "Recipe", "System", "find_system"]

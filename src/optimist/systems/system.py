@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from optimist.box import Box, FloatArray
+from optimist.dynamics import Dynamics
 from optimist.task import Task
-
-# states [n, d], controls [n, k] or [1, k] -> next states [n, d]
-Dynamics = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)

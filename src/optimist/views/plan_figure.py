@@ -39,6 +39,8 @@ def check_target(file: Path) -> None:
     """Raise ValueError now rather than after the work when a picture cannot be written there."""
     if file.suffix.lower().lstrip(".") not in FORMATS:
         raise ValueError(f"The picture must end in .{', .'.join(FORMATS)}; got {file.name!r}.")
+    if file.is_dir():
+        raise ValueError(f"The picture must be a file; {file} is a directory.")
     if not file.parent.is_dir():
         raise ValueError(f"The picture must go to a directory that exists; got {file.parent}.")
     try:
