@@ -162,7 +162,7 @@ def _draw(made: OfflinePlan, rollouts: Rollouts, axes: tuple[int, int], file: Pa
         f"{system.name}, true model, {nodes} nodes: "
         f"total reward {rollouts.total_rewards[0]:.4g} in {rollouts.steps[0]} steps"
     )
-    figure = draw_plan(made.q_function, made.policy, shown, system.task.controls, rollouts.paths[:, 0], title)
+    figure = draw_plan(made.q_function, shown, system.task.controls, rollouts.paths[:, 0], title)
     save_figure(figure, file)
 
 

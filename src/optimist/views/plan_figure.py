@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optimist.box import FloatArray
-from optimist.planning import Policy, QFunction
+from optimist.planning import QFunction
 from optimist.planning.q_function import Actions
 
 if TYPE_CHECKING:
@@ -53,13 +53,12 @@ def check_target(file: Path) -> None:
 
 def draw_plan(
     q_function: QFunction,
-    policy: Policy,
     shown: Slice,
     controls: FloatArray,
     path: FloatArray,
     title: str,
 ) -> Figure:
-    """Value function and greedy control over a slice, with the path of a rollout [t, d] on it."""
+    """Value function and greedy control of the Q-values over a slice, with the path of a rollout [t, d]."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     box = q_function.grid.box
@@ -70,7 +69,7 @@ def draw_plan(
     states[:, first] = np.tile(xs, RESOLUTION)
     states[:, second] = np.repeat(ys, RESOLUTION)
     values = q_function.value(states).reshape(RESOLUTION, RESOLUTION)
-    actions = policy.greedy(states).reshape(RESOLUTION, RESOLUTION)
+    actions = q_function.greedy(states).reshape(RESOLUTION, RESOLUTION)
 
     figure = Figure(figsize=(11.0, 4.6), layout="constrained")
     figure.suptitle("\n".join(line for line in (title, shown.title()) if line), fontsize=11)
