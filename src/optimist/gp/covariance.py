@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from optimist.box import FloatArray
 
@@ -44,17 +45,12 @@ class Hyperparameters:
         return self.signal_variance + self.bias_variance
 
 
-def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
-    """|l - r|^2 for all pairs of rows, never negative.  [n, m]"""
-    squares = (left**2).sum(axis=1)[:, np.newaxis] + (right**2).sum(axis=1)
-    squares -= 2.0 * left @ right.T
-    return np.asarray(np.maximum(squares, 0.0, out=squares))
-
-
 def correlation(left: FloatArray, right: FloatArray) -> FloatArray:
-    """exp(-1/2 |l - r|^2) of projected features, centred first to spare digits.  [n, m]"""
-    centre = right.mean(axis=0)
-    squares = squared_distances(left - centre, right - centre)
+    """exp(-1/2 |l - r|^2) of projected features.  [n, m]
+
+    From differences: expanding the square would lose digits that large weights bring to light.
+    """
+    squares: FloatArray = cdist(left, right, "sqeuclidean")
     squares *= -0.5
     return np.exp(squares, out=squares)
 
