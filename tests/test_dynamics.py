@@ -11,7 +11,7 @@ from optimist.box import Box, FloatArray
 from optimist.dynamics import Dynamics, successors
 from optimist.grid import Grid
 from optimist.models import TrueDynamics
-from optimist.planning import Lookahead, QFunction, certify, hold, roll_out
+from optimist.planning import Lookahead, QFunction, certify, hold, roll_out, tabulate
 from optimist.task import Task
 
 TASK = Task(
@@ -66,3 +66,10 @@ def test_wrong_answers_are_refused_everywhere(use: str, dynamics: Dynamics, says
 def test_flat_controls_are_one_column() -> None:
     model = TrueDynamics(lambda states, controls: states + 0.1 * controls, np.array([-1.0, 1.0]))
     assert model.predict_on(GRID).next_states.shape == (2, 9, 2)
+
+
+def test_a_grid_of_another_dimension_than_the_task_is_refused() -> None:
+    line = Grid.uniform(Box([-1.0], [1.0]), (5,))
+    prediction = TrueDynamics(lambda states, controls: states, TASK.controls).predict_on(line)
+    with pytest.raises(ValueError, match=r"as many axes as the task \(2\); got 1"):
+        tabulate(line, TASK, prediction)

@@ -70,6 +70,10 @@ def tabulate(grid: Grid, task: Task, successors: Successors) -> Tables:
     episode has ended. With discount 1 values are kept above `max_steps` times the worst reward and
     below the optimistic value, since nothing else bounds the value of a state that never terminates.
     """
+    if grid.n_dims != task.box.n_dims:
+        raise ValueError(
+            f"The grid must have as many axes as the task ({task.box.n_dims}); got {grid.n_dims}."
+        )
     shape = (grid.n_nodes, task.n_actions)
     expected = (task.n_actions, grid.n_nodes, grid.n_dims)
     if successors.next_states.shape != expected:
