@@ -26,7 +26,7 @@ COUNTS = (120, 300, 1000)
 def error(model: GPDynamics, test: Transitions) -> float:
     """Normalised root mean square error of the worst coordinate."""
     box = model.box
-    rows = usable(box, test)
+    rows = usable(box, test).all(axis=1)
     states, next_states = test.states[rows], test.next_states[rows]
     predicted = model.predict(states, model.controls[test.actions[rows]])
     missed = box.displacement(predicted, next_states)

@@ -113,6 +113,16 @@ class Grid:
         places = np.unravel_index(np.arange(first, last), self.shape)
         return np.column_stack([nodes[place] for nodes, place in zip(self.axes, places, strict=True)])
 
+    def cell_widths(self, axis: int) -> FloatArray:
+        """The width of a cell around each node of one axis: half the distance of its neighbours.  [n]"""
+        nodes = self.axes[axis]
+        if self.box.periodic[axis]:
+            nodes = np.concatenate(
+                [[nodes[-1] - self.box.widths[axis]], nodes, [nodes[0] + self.box.widths[axis]]]
+            )
+            return np.asarray(0.5 * (nodes[2:] - nodes[:-2]))
+        return np.asarray(np.gradient(nodes, np.arange(nodes.size)))
+
     def blocks(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of node numbers, `size` at a time: keeps temporaries small."""
         for first in range(0, self.n_nodes, size):

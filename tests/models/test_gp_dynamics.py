@@ -148,14 +148,24 @@ def test_only_successors_on_an_edge_that_is_not_periodic_are_left_out(
     transitions = Transitions.stepped(
         np.tile(inner, (3, 1)), np.zeros(3, dtype=np.int64), np.array([inner, next_state, inner])
     )
-    assert usable(ROOM, transitions).tolist() == [True, kept, True]
+    assert usable(ROOM, transitions).tolist() == [[True] * 3, [kept] * 3, [True] * 3]
 
 
 def test_states_on_an_edge_are_learned_from_when_their_successors_are_not() -> None:
     transitions = Transitions.stepped(
         np.array([[-1.2, 0.0, 0.07]]), np.array([0]), np.array([[-1.1, 0.0, 0.06]])
     )
-    assert usable(ROOM, transitions).tolist() == [True]
+    assert usable(ROOM, transitions).tolist() == [[True] * 3]
+
+
+def test_staying_on_an_edge_leaves_out_that_coordinate_only() -> None:
+    transitions = Transitions.stepped(
+        np.array([[0.0, 90.0, 0.07], [0.0, 90.0, 0.07]]),
+        np.array([0, 0]),
+        np.array([[0.07, 90.0, 0.07], [0.5, 90.0, 0.07]]),
+    )
+    # the second stays on one edge and arrives on another
+    assert usable(ROOM, transitions).tolist() == [[True, True, False], [False, False, False]]
 
 
 @both_kinds

@@ -11,7 +11,7 @@ import pytest
 from optimist.box import Box, FloatArray
 from optimist.grid import Grid
 from optimist.models import KNOWNNESS, GPDynamics, ModelSettings, fit_dynamics
-from optimist.models.knownness import AllKnown, GPVariance, VisitedCells
+from optimist.models.knownness import AllKnown, GPVariance, Variances, VisitedCells
 from optimist.transitions import Transitions
 
 PLANE = Box([-1.0, 0.0], [2.0, 8.0])
@@ -53,17 +53,17 @@ def fit(box: Box, seen: Transitions, knownness: str, *, joint: bool) -> GPDynami
 
 
 def test_the_rules_are_known_by_the_names_of_the_documentation() -> None:
-    assert list(KNOWNNESS) == ["gp-variance", "visited-cells", "none"]
+    assert list(KNOWNNESS) == ["gp-variance", "cell-variance", "visited-cells", "none"]
     assert KNOWNNESS["gp-variance"].needs_variance
     assert not KNOWNNESS["visited-cells"].needs_variance
     assert not KNOWNNESS["none"].needs_variance
-    assert [rule.untried for rule in KNOWNNESS.values()] == [1.0, 1.0, 0.0]
+    assert [rule.untried for rule in KNOWNNESS.values()] == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_gp_variance_is_the_largest_over_the_coordinates() -> None:
     grid = Grid.uniform(PLANE, [4, 3])
     variances = np.random.default_rng(0).uniform(size=(2, 12))
-    found = GPVariance().uncertainty(grid, 0, variances, walk(PLANE, 5))
+    found = GPVariance().uncertainty(grid, 0, Variances(variances, np.ones(2)), walk(PLANE, 5))
     assert found.tolist() == [max(pair) for pair in variances.T.tolist()]
 
 

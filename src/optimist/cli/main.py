@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import optimist
-from optimist.cli import plan, problems
+from optimist.cli import learn, plan, problems
+from optimist.runs import RunError
 
 app = typer.Typer(
     name="optimist",
@@ -19,6 +20,9 @@ app = typer.Typer(
 )
 app.command("problems")(problems.problems)
 app.command("plan")(plan.plan)
+app.command("learn")(learn.learn)
+app.command("resume")(learn.resume)
+app.command("evaluate")(learn.evaluate)
 
 
 def _show_version(wanted: bool) -> None:
@@ -44,6 +48,9 @@ def main() -> None:
     except ValueError as error:
         print(f"optimist: {error}", file=sys.stderr)
         sys.exit(2)
+    except RunError as error:
+        print(f"optimist: {error}", file=sys.stderr)
+        sys.exit(1)
     except (OSError, MemoryError) as error:
         reason = str(error) or "out of memory"
         print(f"optimist: the work failed: {reason}", file=sys.stderr)

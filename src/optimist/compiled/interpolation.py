@@ -165,21 +165,33 @@ def prefetch(typing_context, v, i, s):
 
 
 @njit(nogil=True, cache=True)
-def interpolate_many(v, cells, fractions, strides, out):
-    """out[k, a] = column a of `v` [n_padded, n_actions] at point k."""
-    n_actions = v.shape[1]
+def interpolate_many(v, cells, fractions, strides, out, first=0):
+    """out[k, a] = column first + a of `v` [n_padded, n_columns] at point k."""
     for k in range(cells.size):
-        for a in range(n_actions):
-            total = 0.0
-            for corner in range(1 << len(strides)):
-                weight = 1.0
-                j = int(cells[k])
-                for q in range(len(strides)):
-                    if corner >> q & 1:
-                        weight *= fractions[k, q]
-                        j += strides[q]
-                    else:
-                        weight *= 1.0 - fractions[k, q]
-                if weight != 0.0:
-                    total += weight * v[j, a]
-            out[k, a] = total
+        for a in range(out.shape[1]):
+            out[k, a] = 0.0
+        for corner in range(1 << len(strides)):
+            weight = 1.0
+            j = int(cells[k])
+            for q in range(len(strides)):
+                if corner >> q & 1:
+                    weight *= fractions[k, q]
+                    j += strides[q]
+                else:
+                    weight *= 1.0 - fractions[k, q]
+            if weight != 0.0:
+                for a in range(out.shape[1]):
+                    out[k, a] += weight * v[j, first + a]
+
+
+@njit(nogil=True, cache=True)
+def follow(points, displacements, low, periods, out):
+    """out = points + displacements, periodic axes brought into [low, low + period)."""
+    for k in range(points.shape[0]):
+        for q in range(points.shape[1]):
+            x = points[k, q] + displacements[k, q]
+            if periods[q] > 0.0:
+                x -= np.floor((x - low[q]) / periods[q]) * periods[q]
+                if x >= low[q] + periods[q]:
+                    x = low[q]
+            out[k, q] = x

@@ -9,6 +9,7 @@ import numpy as np
 
 from optimist.box import FloatArray
 from optimist.systems import find_system
+from optimist.task import Task
 
 
 class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
@@ -23,11 +24,21 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
 
     def __init__(self, problem: str, render_mode: str | None = None) -> None:
         self.system = find_system(problem)
+        self.problem = problem
         self.render_mode = render_mode
         box = self.system.observation_box
         self.observation_space = gymnasium.spaces.Box(box.low, box.high, dtype=np.float64)
         self.action_space = gymnasium.spaces.Discrete(self.system.task.n_actions)
         self._state: FloatArray | None = None
+
+    @property
+    def task(self) -> Task:
+        """What an agent may be told."""
+        return self.system.task
+
+    def restore(self, state: FloatArray) -> None:
+        """Go on from `state`, as if the episode had come there: what resuming a run needs."""
+        self._state = np.array(state, dtype=np.float64)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

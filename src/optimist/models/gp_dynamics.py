@@ -7,10 +7,12 @@ smooth in the control.
 What is learned from, and what is not:
 
 - Displacements are taken the short way round on periodic axes.
-- Transitions whose successor lies *on* the edge of an axis that is not periodic are left out, for all
-  coordinates. Such a successor was moved there (a wall, a speed limit, the goal line); a smooth model that
-  has to explain it loses what it had learned elsewhere. The model then does not know the wall; the planner
-  clips to the box. Where a controller needs a wall this is wrong.
+- Transitions that arrive *on* the edge of an axis that is not periodic are left out, for all coordinates.
+  Such a successor was moved there (a wall, a speed limit, the goal line), often with a jolt in the other
+  coordinates; a smooth model that has to explain it loses what it had learned elsewhere. The model then does
+  not know the wall; the planner clips to the box.
+- Transitions that stay on an edge (a handlebar at its stop) are left out for that coordinate only: the others
+  move as freely as anywhere, and without them the agent would never learn what happens there.
 - Transitions that ended an episode are kept: they are as true as others. (A bicycle falls *beyond* the edge.)
 """
 
@@ -25,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from optimist.box import BoolArray, Box, FloatArray
 from optimist.gp import Inputs
 from optimist.grid import Grid
-from optimist.models.knownness import KNOWNNESS, Knownness
+from optimist.models.knownness import KNOWNNESS, Knownness, Variances
 from optimist.models.prediction import Prediction
 from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
 from optimist.transitions import Transitions
@@ -101,12 +103,15 @@ class GPDynamics:
                 return rule.uncertainty(grid, action, None, self.seen)
             return np.full(grid.n_nodes, rule.untried)
         control = self.controls[action] if self.settings.joint else None
-        variances = np.empty((grid.n_dims, grid.n_nodes)) if rule.needs_variance else None
+        variances = None
+        if rule.needs_variance:
+            priors = np.array([regressor.prior_variance for regressor in regressors])
+            variances = Variances(np.empty((grid.n_dims, grid.n_nodes)), priors)
         for axis, regressor in enumerate(regressors):
             mean, variance = regressor.predict_on(grid, control, with_variance=rule.needs_variance)
             next_states[:, axis] += mean
             if variances is not None and variance is not None:
-                variances[axis] = variance
+                variances.normalised[axis] = variance
         return rule.uncertainty(grid, action, variances, self.seen)
 
     def _shares(
@@ -126,11 +131,17 @@ class GPDynamics:
 
 
 def usable(box: Box, transitions: Transitions) -> BoolArray:
-    """Which transitions to learn from: those whose successor does not lie on an edge.  [n]"""
-    next_states = transitions.next_states
+    """Which coordinates of which transitions to learn from: those no edge had a hand in.  [n, d]"""
+    before, after = _on_edge(box, transitions.states), _on_edge(box, transitions.next_states)
+    arrived = (after & ~before).any(axis=1, keepdims=True)
+    return np.asarray(~arrived & ~after)
+
+
+def _on_edge(box: Box, states: FloatArray) -> BoolArray:
+    """Whether each coordinate lies on an edge of its axis; never on a periodic one.  [n, d]"""
     near = EDGE * box.widths
-    on_edge = (np.abs(next_states - box.low) <= near) | (np.abs(next_states - box.high) <= near)
-    return np.asarray(~(on_edge & ~box.periodic).any(axis=1))
+    touches = (np.abs(states - box.low) <= near) | (np.abs(states - box.high) <= near)
+    return np.asarray(touches & ~box.periodic)
 
 
 def fit_dynamics(
@@ -159,9 +170,9 @@ def fit_dynamics(
     ):
         previous = None  # another kind of model: nothing of it fits
     kept = usable(box, transitions)
-    states, actions = transitions.states[kept], transitions.actions[kept]
-    displacements = box.displacement(states, transitions.next_states[kept])
-    inputs = Inputs.spanning(box, states)
+    states, actions = transitions.states, transitions.actions
+    displacements = box.displacement(states, transitions.next_states)
+    inputs = Inputs.spanning(box, states[kept.any(axis=1)])
     groups = [actions == action for action in range(len(controls))]
     points = states
     if settings.joint:
@@ -169,21 +180,23 @@ def fit_dynamics(
         groups = [np.ones(len(actions), dtype=np.bool_)]
         points = np.hstack([states, controls[actions]])
 
-    def fit_group(number: int, rows: BoolArray) -> tuple[Regressor, ...] | None:
+    def fit_axis(number: int, axis: int, rows: BoolArray) -> Regressor:
         before = previous.regressors[number] if previous is not None else None
-        if not rows.any():
-            return None
-        return tuple(
-            fit_regressor(
-                points[rows],
-                displacements[rows, axis],
-                inputs,
-                settings.regressor,
-                before[axis] if before is not None else None,
-                np.random.default_rng([fit_seed, FIT_STREAM, number, axis, int(rows.sum())]),
-            )
-            for axis in range(box.n_dims)
+        stream = np.random.default_rng([fit_seed, FIT_STREAM, number, axis, int(rows.sum())])
+        return fit_regressor(
+            points[rows],
+            displacements[rows, axis],
+            inputs,
+            settings.regressor,
+            before[axis] if before is not None else None,
+            stream,
         )
+
+    def fit_group(number: int, members: BoolArray) -> tuple[Regressor, ...] | None:
+        rows = kept & members[:, np.newaxis]
+        if not rows.any(axis=0).all():
+            return None  # of some coordinate nothing was seen
+        return tuple(fit_axis(number, axis, rows[:, axis]) for axis in range(box.n_dims))
 
     # A few hundred points are too few to share: two BLAS threads take three times as long as one.
     with threadpool_limits(1, user_api="blas"):

@@ -1,8 +1,9 @@
 """Knownness: from a model to c(x, a), 0 known to 1 unknown, at all nodes.
 
 `gp-variance` is the paper's GP-RMAXexp, `visited-cells` its GP-RMAXgrid (binary, unsupervised), `none` its
-GP-RMAXnoexp. An action of which nothing was seen is wholly unknown (except to `none`); a joint model has
-seen something of every action as soon as it has seen anything, and its variance says how much.
+GP-RMAXnoexp. `cell-variance` is ours: it also asks whether the planner would notice. An action of which
+nothing was seen is wholly unknown (except to `none`); a joint model has seen something of every action as
+soon as it has seen anything, and its variance says how much.
 """
 
 from __future__ import annotations
@@ -16,6 +17,14 @@ from numpy.typing import NDArray
 from optimist.box import Box, FloatArray
 from optimist.grid import Grid
 from optimist.transitions import Transitions
+
+
+@dataclass(frozen=True, eq=False)
+class Variances:
+    """How unsure a model is of the displacement from every node."""
+
+    normalised: FloatArray  # [d, N], variance over prior variance
+    priors: FloatArray  # [d], prior variance in the squared units of the axis
 
 
 class Knownness(Protocol):
@@ -32,9 +41,9 @@ class Knownness(Protocol):
         ...
 
     def uncertainty(
-        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
     ) -> FloatArray:
-        """Of `action` at all nodes, from the normalised variances [d, N] where they are needed.  [N]"""
+        """Of `action` at all nodes, from the variances of the displacement where they are needed.  [N]"""
         ...
 
 
@@ -46,11 +55,39 @@ class GPVariance:
     untried: float = 1.0
 
     def uncertainty(
-        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
     ) -> FloatArray:
         """max_i variance_i / (v0 + b)_i.  [N]"""
         assert variances is not None
-        return np.asarray(variances.max(axis=0))
+        return np.asarray(variances.normalised.max(axis=0))
+
+
+@dataclass(frozen=True)
+class CellVariance:
+    """The normalised variance, as far as the planner would notice an error of that size.
+
+    c = max_i variance_i / (v0 + b)_i * s_i^2 / (s_i^2 + h_i^2), with s_i the standard deviation in units of
+    axis i and h_i the width of the cell there. The first factor falls as something is learned of what there
+    was to learn; the second is small where even knowing nothing would move the successor by little of a
+    cell. Either alone explores too much somewhere: the first on the bicycle, the second on the pendulum.
+    """
+
+    needs_variance: bool = True
+    untried: float = 1.0
+
+    def uncertainty(
+        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
+    ) -> FloatArray:
+        """The largest product over the coordinates.  [N]"""
+        assert variances is not None
+        largest = np.zeros(grid.shape)
+        for axis, (normalised, prior) in enumerate(zip(variances.normalised, variances.priors, strict=True)):
+            along = [1] * grid.n_dims
+            along[axis] = -1
+            squared = normalised.reshape(grid.shape) * prior
+            noticed = squared / (squared + grid.cell_widths(axis).reshape(along) ** 2)
+            np.maximum(largest, normalised.reshape(grid.shape) * noticed, out=largest)
+        return largest.reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -66,7 +103,7 @@ class VisitedCells:
             raise ValueError(f"`cells_per_axis` must be at least 1; got {self.cells_per_axis}.")
 
     def uncertainty(
-        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
     ) -> FloatArray:
         """Whether each node's cell was never visited with this action.  [N]"""
         visited = np.zeros(self.cells_per_axis**grid.n_dims, dtype=np.bool_)
@@ -87,7 +124,7 @@ class AllKnown:
     untried: float = 0.0
 
     def uncertainty(
-        self, grid: Grid, action: int, variances: FloatArray | None, seen: Transitions
+        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
     ) -> FloatArray:
         """Nothing.  [N]"""
         return np.zeros(grid.n_nodes)
@@ -95,6 +132,7 @@ class AllKnown:
 
 KNOWNNESS: dict[str, Knownness] = {
     "gp-variance": GPVariance(),
+    "cell-variance": CellVariance(),
     "visited-cells": VisitedCells(),
     "none": AllKnown(),
 }

@@ -75,6 +75,11 @@ class Regressor:
             variance /= self.posterior.hyperparameters.prior_variance
         return self._in_raw_units(mean), variance
 
+    @property
+    def prior_variance(self) -> float:
+        """Of the displacement before anything was seen, in its squared units."""
+        return self.posterior.hyperparameters.prior_variance * self.target_scale**2
+
     def _in_raw_units(self, mean: FloatArray) -> FloatArray:
         mean *= self.target_scale
         mean += self.target_mean

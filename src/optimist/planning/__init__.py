@@ -7,6 +7,7 @@ from the solution of the equation itself. Planning knows nothing of how the succ
 """
 
 from optimist.planning.backups import BackupName
+from optimist.planning.flow import Flow, OneStep, tabulate_held
 from optimist.planning.hold import hold
 from optimist.planning.memory import require_memory
 from optimist.planning.q_function import Lookahead, Policy, QFunction
@@ -18,7 +19,9 @@ from optimist.planning.tables import Tables, optimistic, tabulate
 __all__ = [
     "BackupName",
     "Certificate",
+    "Flow",
     "Lookahead",
+    "OneStep",
     "Plan",
     "Policy",
     "QFunction",
@@ -32,4 +35,5 @@ __all__ = [
     "roll_out",
     "solve",
     "tabulate",
+    "tabulate_held",
 ]

@@ -99,10 +99,6 @@ def tabulate(grid: Grid, task: Task, successors: Successors) -> Tables:
             rewards[rows] = np.where(ended, 0.0, task.rewards(states, control, next_states))
             ending = ended | task.terminal(next_states)
             discounts[rows] = np.where(ending, 0.0, task.discount)
-    bounds = (-np.inf, np.inf)
-    if task.discount == 1.0:
-        worst = task.max_steps * min(float(rewards.min()), 0.0)
-        bounds = (worst, max(task.optimistic_value, worst))
     return Tables(
         grid=grid,
         cells=cells,
@@ -111,9 +107,17 @@ def tabulate(grid: Grid, task: Task, successors: Successors) -> Tables:
         discounts=discounts,
         uncertainty=uncertainty,
         optimistic_value=task.optimistic_value,
-        value_bounds=bounds,
+        value_bounds=value_bounds(task, float(rewards.min())),
         n_clipped=n_clipped,
     )
+
+
+def value_bounds(task: Task, worst_reward: float) -> tuple[float, float]:
+    """What values are kept between: with discount 1 nothing else bounds one that never terminates."""
+    if task.discount < 1.0:
+        return -np.inf, np.inf
+    worst = task.max_steps * min(worst_reward, 0.0)
+    return worst, max(task.optimistic_value, worst)
 
 
 def optimistic(tables: Tables) -> Tables:

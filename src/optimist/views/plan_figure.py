@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.box import Box, FloatArray
 from optimist.planning import QFunction
 from optimist.planning.q_function import Actions
 
@@ -28,6 +28,16 @@ class Slice:
     axes: tuple[int, int]
     at: FloatArray  # [d]
     names: tuple[str, ...]  # [d]
+
+    def lattice(self, box: Box) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Positions along both axes, and all states of a picture, row by row.  [R], [R], [R^2, d]"""
+        first, second = self.axes
+        xs = np.linspace(box.low[first], box.high[first], RESOLUTION)
+        ys = np.linspace(box.low[second], box.high[second], RESOLUTION)
+        states = np.tile(self.at, (RESOLUTION * RESOLUTION, 1))
+        states[:, first] = np.tile(xs, RESOLUTION)
+        states[:, second] = np.repeat(ys, RESOLUTION)
+        return xs, ys, states
 
     def title(self) -> str:
         """Where the axes not shown are held, if there are any."""
@@ -63,18 +73,14 @@ def draw_plan(
 
     box = q_function.grid.box
     first, second = shown.axes
-    xs = np.linspace(box.low[first], box.high[first], RESOLUTION)
-    ys = np.linspace(box.low[second], box.high[second], RESOLUTION)
-    states = np.tile(shown.at, (RESOLUTION * RESOLUTION, 1))
-    states[:, first] = np.tile(xs, RESOLUTION)
-    states[:, second] = np.repeat(ys, RESOLUTION)
+    xs, ys, states = shown.lattice(box)
     values = q_function.value(states).reshape(RESOLUTION, RESOLUTION)
     actions = q_function.greedy(states).reshape(RESOLUTION, RESOLUTION)
 
     figure = Figure(figsize=(11.0, 4.6), layout="constrained")
     figure.suptitle("\n".join(line for line in (title, shown.title()) if line), fontsize=11)
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
-    _draw_values(figure, left, xs, ys, values)
+    draw_values(figure, left, xs, ys, values)
     _draw_actions(figure, right, xs, ys, actions, controls)
     for axes in (left, right):
         _draw_path(axes, path[:, [first, second]], box.widths[[first, second]])
@@ -96,7 +102,8 @@ def save_figure(figure: Figure, file: Path) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _draw_values(figure: Figure, axes: Axes, xs: FloatArray, ys: FloatArray, values: FloatArray) -> None:
+def draw_values(figure: Figure, axes: Axes, xs: FloatArray, ys: FloatArray, values: FloatArray) -> None:
+    """A value function with its contours and scale."""
     mesh = axes.pcolormesh(xs, ys, values, cmap="viridis", shading="nearest", rasterized=True)
     axes.contour(xs, ys, values, levels=10, colors="white", linewidths=0.5, linestyles="solid", alpha=0.6)
     figure.colorbar(mesh, ax=axes, label="value")

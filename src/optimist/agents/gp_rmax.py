@@ -1,0 +1,197 @@
+"""GP-RMAX: the paper's algorithm box (Section 3.1). The only place that sees model and planner.
+
+    act greedily on the current plan (at random before there is one)
+    every K transitions, and earlier at the very start:
+        update the model with all transitions             fit_dynamics
+        stop for good once it has stopped changing        measure_drift, StoppingRule
+        plan with it, optimistic where it is unsure       tabulate_held, solve, from the previous Q
+
+What is chosen on purpose: before the first plan actions are uniformly random, and so are ties (within
+1e-9); always taking the first of equals would starve the others of data. Random numbers come from streams
+derived of (seed, purpose, number of transitions), so an agent is a function of its settings, seed and
+transitions: nothing else needs to be saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TypeVar
+
+import numpy as np
+
+from optimist.agents.settings import AgentSettings, check_settings
+from optimist.box import Box, FloatArray
+from optimist.grid import Grid
+from optimist.models import GPDynamics, fit_dynamics
+from optimist.models.drift import Drift, measure_drift
+from optimist.models.regressor import Regressor
+from optimist.planning import Flow, OneStep, Plan, QFunction, require_memory, solve, tabulate_held
+from optimist.task import Task
+from optimist.transitions import Transition, Transitions
+
+ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
+TIE = 1e-9
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What one update did: a row of the run's record."""
+
+    n_transitions: int
+    fit_seconds: float
+    predict_seconds: float
+    plan_seconds: float
+    sweeps: int
+    residual: float
+    converged: bool
+    drift: Drift | None  # None: there was no model before
+    mean_uncertainty: float
+    basis_sizes: tuple[tuple[int, ...], ...]  # per action (or one, joint) and coordinate
+    hyperparameters: tuple[tuple[tuple[float, ...], ...], ...]  # the same, logarithms
+    settled: bool  # learning stopped here
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """All that an agent has made of its transitions: enough to go on from, or to act on."""
+
+    n_transitions: int
+    model: GPDynamics
+    plan: Plan
+    drifts: tuple[Drift, ...]
+    settled: bool
+
+
+class GPRMaxAgent:
+    """Learns a task from its own transitions."""
+
+    def __init__(self, task: Task, settings: AgentSettings, *, seed: int) -> None:
+        check_settings(settings, task)
+        self.task = task
+        self.settings = settings
+        self.seed = seed
+        self.grid = planning_grid(task, settings)
+        self.transitions: list[Transition] = []
+        self.knowledge: Knowledge | None = None
+        self.flow: Flow | None = None
+        self._policy: OneStep | QFunction | None = None
+
+    @property
+    def n_transitions(self) -> int:
+        """How many transitions it has seen."""
+        return len(self.transitions)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has stopped learning."""
+        return self.knowledge is not None and self.knowledge.settled
+
+    @property
+    def policy(self) -> OneStep | QFunction:
+        """What it acts on; a ValueError before the first plan."""
+        if self._policy is None:
+            first = next(n for n in range(1, 10**6) if self.settings.due(n))
+            raise ValueError(
+                f"The agent must have planned before it can be asked; got {self.n_transitions} transitions, "
+                f"and the first plan comes after {first}. Call `learn` first."
+            )
+        return self._policy
+
+    def act(self, state: FloatArray) -> int:
+        """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
+        best = np.arange(self.task.n_actions)
+        if self._policy is not None:
+            values = self._policy(state[np.newaxis])[0]
+            best = np.flatnonzero(values >= values.max() - TIE)
+        if best.size == 1:
+            return int(best[0])
+        return int(np.random.default_rng([self.seed, ACTION_STREAM, self.n_transitions]).choice(best))
+
+    def observe(self, transition: Transition) -> None:
+        """Remember what happened."""
+        self.transitions.append(transition)
+
+    @property
+    def due(self) -> bool:
+        """Whether now is the time to update."""
+        done = self.knowledge.n_transitions if self.knowledge is not None else 0
+        return not self.settled and self.n_transitions > done and self.settings.due(self.n_transitions)
+
+    def update(self) -> Update:
+        """Learn from all transitions and plan anew."""
+        previous, settings = self.knowledge, self.settings
+        began = perf_counter()
+        model = fit_dynamics(
+            Transitions.of(self.transitions),
+            self.task.box,
+            self.task.controls,
+            settings.model_settings,
+            previous=previous.model if previous is not None else None,
+            fit_seed=self.seed,
+        )
+        drifts: tuple[Drift, ...] = ()
+        if previous is not None:
+            drifts = (*previous.drifts, measure_drift(previous.model, model, self.grid))
+        fitted = perf_counter()
+        flow = self._flow_of(model)
+        predicted = perf_counter()
+        start = previous.plan.q_values if previous is not None else None
+        plan = self._solve(flow, start)
+        settled = settings.stopping_rule.settled(drifts)
+        self._take(Knowledge(self.n_transitions, model, plan, drifts, settled), flow)
+        return Update(
+            n_transitions=self.n_transitions,
+            fit_seconds=fitted - began,
+            predict_seconds=predicted - fitted,
+            plan_seconds=perf_counter() - predicted,
+            sweeps=plan.sweeps,
+            residual=plan.residual,
+            converged=plan.converged,
+            drift=drifts[-1] if drifts else None,
+            mean_uncertainty=float(flow.uncertainty(self.grid.nodes).mean()),
+            basis_sizes=_of_regressors(model, lambda regressor: len(regressor.posterior.basis)),
+            hyperparameters=_of_regressors(model, lambda regressor: tuple(regressor.parameters.tolist())),
+            settled=settled,
+        )
+
+    def restore(self, transitions: Sequence[Transition], knowledge: Knowledge | None) -> None:
+        """Go back to a state the agent was in."""
+        self.transitions = list(transitions)
+        self.knowledge = self.flow = self._policy = None
+        if knowledge is not None:
+            self._take(knowledge, self._flow_of(knowledge.model))
+
+    def _flow_of(self, model: GPDynamics) -> Flow:
+        return Flow.of(self.grid, model.predict_on(self.grid))
+
+    def _solve(self, flow: Flow, start: FloatArray | None) -> Plan:
+        tables = tabulate_held(flow, self.task, self.settings.grid.hold)
+        return solve(tables, start=start, stopping=self.settings.solver_stopping)
+
+    def _take(self, knowledge: Knowledge, flow: Flow) -> None:
+        q_function = QFunction(self.grid, knowledge.plan.q_values)
+        one_step = self.settings.planning.acting == "one-step"
+        self.knowledge, self.flow = knowledge, flow
+        self._policy = OneStep(self.task, flow, q_function) if one_step else q_function
+
+
+def planning_grid(task: Task, settings: AgentSettings) -> Grid:
+    """The grid to plan on: over the task's box, or what of it the settings' limits leave."""
+    chosen, box = settings.grid, task.box
+    nodes = chosen.nodes_for(box.n_dims)
+    require_memory(nodes, task.n_actions)
+    if chosen.limits is not None:
+        limits = np.array(chosen.limits)
+        box = Box(np.maximum(box.low, -limits), np.minimum(box.high, limits), box.periodic)
+    return Grid.spaced(box, nodes, chosen.spacing or (1.0,) * box.n_dims)
+
+
+def _of_regressors(model: GPDynamics, what: Callable[[Regressor], T]) -> tuple[tuple[T, ...], ...]:
+    return tuple(
+        tuple(what(regressor) for regressor in group) if group is not None else ()
+        for group in model.regressors
+    )
