@@ -130,16 +130,21 @@ class Grid:
 
     def locate(self, points: FloatArray) -> Located:
         """Cells and fractions of `points` [n, d]; points outside the box are clipped and counted."""
+        points = self.checked(points)
+        cells = np.empty(len(points), dtype=np.int32)
+        fractions = np.empty(points.shape)
+        n_clipped = locate(points, *self.lookup, cells, fractions)
+        return Located(cells, fractions, int(n_clipped))
+
+    def checked(self, points: FloatArray) -> FloatArray:
+        """`points` [n, d] as the kernels take them; a ValueError when they are none."""
         points = np.ascontiguousarray(points, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.n_dims:
             raise ValueError(f"`points` must have shape (n, {self.n_dims}); got {points.shape}.")
         if not np.isfinite(points).all():
             row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
             raise ValueError(f"`points` must be finite; got {points[row].tolist()} in row {row}.")
-        cells = np.empty(len(points), dtype=np.int32)
-        fractions = np.empty(points.shape)
-        n_clipped = locate(points, *self._lookup, cells, fractions)
-        return Located(cells, fractions, int(n_clipped))
+        return points
 
     def interpolants(self, points: FloatArray) -> Interpolants:
         """Vertices and weights of `points` [n, d], so that f(point) = weights . f(vertices)."""
@@ -197,7 +202,7 @@ class Grid:
         return np.ascontiguousarray(inner.reshape(-1))
 
     @cached_property
-    def _lookup(self) -> tuple[FloatArray, IntArray, FloatArray, FloatArray, IntArray]:
+    def lookup(self) -> tuple[FloatArray, IntArray, FloatArray, FloatArray, IntArray]:
         """The arrays that `compiled.interpolation.locate` reads."""
         periods = np.where(self.box.periodic, self.box.widths, 0.0)
         extended = [

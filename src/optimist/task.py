@@ -85,8 +85,8 @@ class Task:
                 f"`reward` must return one number per state, shape {states.shape[:1]}; "
                 f"got shape {rewards.shape}."
             )
-        bad = np.flatnonzero(~np.isfinite(rewards))
-        if bad.size:
+        if not np.isfinite(rewards).all():
+            bad = np.flatnonzero(~np.isfinite(rewards))
             raise ValueError(
                 f"`reward` must be finite; got {rewards[bad[0]]} at state "
                 f"{states[bad[0]].tolist()} (and at {bad.size - 1} more of {rewards.size})."

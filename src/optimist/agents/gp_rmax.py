@@ -137,7 +137,10 @@ class GPRMaxAgent:
         if previous is not None:
             drifts = (*previous.drifts, measure_drift(previous.model, model, self.grid))
         fitted = perf_counter()
-        flow = self._flow_of(model)
+        prediction = model.predict_on(self.grid)
+        mean_uncertainty = float(prediction.uncertainty.mean())
+        flow = Flow.of(self.grid, prediction)
+        del prediction
         predicted = perf_counter()
         start = previous.plan.q_values if previous is not None else None
         plan = self._solve(flow, start)
@@ -152,7 +155,7 @@ class GPRMaxAgent:
             residual=plan.residual,
             converged=plan.converged,
             drift=drifts[-1] if drifts else None,
-            mean_uncertainty=float(flow.uncertainty(self.grid.nodes).mean()),
+            mean_uncertainty=mean_uncertainty,
             basis_sizes=_of_regressors(model, lambda regressor: len(regressor.posterior.basis)),
             hyperparameters=_of_regressors(model, lambda regressor: tuple(regressor.parameters.tolist())),
             settled=settled,
@@ -163,10 +166,7 @@ class GPRMaxAgent:
         self.transitions = list(transitions)
         self.knowledge = self.flow = self._policy = None
         if knowledge is not None:
-            self._take(knowledge, self._flow_of(knowledge.model))
-
-    def _flow_of(self, model: GPDynamics) -> Flow:
-        return Flow.of(self.grid, model.predict_on(self.grid))
+            self._take(knowledge, Flow.of(self.grid, knowledge.model.predict_on(self.grid)))
 
     def _solve(self, flow: Flow, start: FloatArray | None) -> Plan:
         tables = tabulate_held(flow, self.task, self.settings.grid.hold)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, types, uint64
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -30,36 +30,45 @@ def locate(
     """Cell and fractions of every point; points outside are clipped. Returns how many were."""
     n_clipped = 0
     for k in range(points.shape[0]):
-        cell = 0
-        clipped = False
-        for q in range(points.shape[1]):
-            start = axis_starts[q]
-            last_cell = axis_starts[q + 1] - start - 2
-            first, last = nodes[start], nodes[start + last_cell + 1]
-            x = points[k, q]
-            if periods[q] > 0.0:
-                x -= np.floor((x - first) / periods[q]) * periods[q]
-            elif x < first or x > last:
-                clipped = True
-            x = min(max(x, first), last)
-            if inverse_spacings[q] > 0.0:
-                index = min(int((x - first) * inverse_spacings[q]), last_cell)
-            else:
-                index = 0
-                above = last_cell + 1
-                while above - index > 1:
-                    middle = (index + above) // 2
-                    if nodes[start + middle] <= x:
-                        index = middle
-                    else:
-                        above = middle
-            left = nodes[start + index]
-            fraction = (x - left) / (nodes[start + index + 1] - left)
-            fractions[k, q] = min(max(fraction, 0.0), 1.0)
-            cell += index * strides[q]
+        cell, clipped = _locate_one(
+            points[k], nodes, axis_starts, periods, inverse_spacings, strides, fractions[k]
+        )
         cells[k] = cell
         n_clipped += clipped
     return n_clipped
+
+
+@njit(nogil=True, cache=True)
+def _locate_one(point, nodes, axis_starts, periods, inverse_spacings, strides, fractions):
+    """The same for one point: its cell, and whether it was clipped."""
+    cell = 0
+    clipped = False
+    for q in range(point.size):
+        start = axis_starts[q]
+        last_cell = axis_starts[q + 1] - start - 2
+        first, last = nodes[start], nodes[start + last_cell + 1]
+        x = point[q]
+        if periods[q] > 0.0:
+            x -= np.floor((x - first) / periods[q]) * periods[q]
+        elif x < first or x > last:
+            clipped = True
+        x = min(max(x, first), last)
+        if inverse_spacings[q] > 0.0:
+            index = min(int((x - first) * inverse_spacings[q]), last_cell)
+        else:
+            index = 0
+            above = last_cell + 1
+            while above - index > 1:
+                middle = (index + above) // 2
+                if nodes[start + middle] <= x:
+                    index = middle
+                else:
+                    above = middle
+        left = nodes[start + index]
+        fraction = (x - left) / (nodes[start + index + 1] - left)
+        fractions[q] = min(max(fraction, 0.0), 1.0)
+        cell += index * strides[q]
+    return cell, clipped
 
 
 # Multilinear interpolation of the padded array, as LLVM instructions on vectors of two: the entries
@@ -165,8 +174,8 @@ def prefetch(typing_context, v, i, s):
 
 
 @njit(nogil=True, cache=True)
-def interpolate_many(v, cells, fractions, strides, out, first=0):
-    """out[k, a] = column first + a of `v` [n_padded, n_columns] at point k."""
+def interpolate_many(v, cells, fractions, strides, out):
+    """out[k, a] = column a of `v` [n_padded, n_columns] at point k."""
     for k in range(cells.size):
         for a in range(out.shape[1]):
             out[k, a] = 0.0
@@ -181,17 +190,47 @@ def interpolate_many(v, cells, fractions, strides, out, first=0):
                     weight *= 1.0 - fractions[k, q]
             if weight != 0.0:
                 for a in range(out.shape[1]):
-                    out[k, a] += weight * v[j, first + a]
+                    out[k, a] += weight * v[j, a]
 
 
 @njit(nogil=True, cache=True)
-def follow(points, displacements, low, periods, out):
-    """out = points + displacements, periodic axes brought into [low, low + period)."""
+def follow(
+    points,  # [n, d]
+    lookup,  # of the grid, as `locate` takes it
+    fields,  # [n_actions, n_padded * width]: displacement, uncertainty, up to an even width
+    width,  # uint64
+    strides,  # of `fields`, a tuple of uint64
+    low,  # [d] of the box
+    actions,  # first and last
+    values,  # padded [n_padded], or None
+    value_strides,  # of `values`, a tuple of uint64, the last one 1
+    next_points,  # out [n, last - first, d], periodic axes brought into [low, low + period)
+    uncertainty,  # out [n, last - first]
+    futures,  # out [n, last - first]: the value of where it leads, if `values` are given
+):
+    """Where each point is led by each of some actions, everything interpolated."""
+    first, last = actions
+    nodes, axis_starts, periods, inverse_spacings, steps = lookup
+    n_dims = points.shape[1]
+    fractions, there = np.empty(n_dims), np.empty(n_dims)
+    row = np.empty(width)
     for k in range(points.shape[0]):
-        for q in range(points.shape[1]):
-            x = points[k, q] + displacements[k, q]
-            if periods[q] > 0.0:
-                x -= np.floor((x - low[q]) / periods[q]) * periods[q]
-                if x >= low[q] + periods[q]:
-                    x = low[q]
-            out[k, q] = x
+        cell, _ = _locate_one(points[k], nodes, axis_starts, periods, inverse_spacings, steps, fractions)
+        for a in range(first, last):
+            for b in range(uint64(0), width, uint64(2)):
+                row[b], row[b + uint64(1)] = interpolate_two(
+                    fields[a], uint64(cell) * width + b, strides, fractions
+                )
+            for q in range(n_dims):
+                x = points[k, q] + row[q]
+                if periods[q] > 0.0:
+                    x -= np.floor((x - low[q]) / periods[q]) * periods[q]
+                    if x >= low[q] + periods[q]:
+                        x = low[q]
+                next_points[k, a - first, q] = x
+            uncertainty[k, a - first] = row[n_dims]
+            if values is not None:
+                ahead, _ = _locate_one(
+                    next_points[k, a - first], nodes, axis_starts, periods, inverse_spacings, steps, there
+                )
+                futures[k, a - first] = interpolate(values, uint64(ahead), value_strides, there)

@@ -13,15 +13,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from optimist.box import BoolArray, FloatArray
-from optimist.compiled.interpolation import follow, interpolate_many
+from optimist.compiled.interpolation import follow
 from optimist.grid import Grid
 from optimist.planning.q_function import Actions, QFunction
 from optimist.planning.tables import BLOCK, Successors, Tables, value_bounds
 from optimist.task import Task
+
+
+class Steps(NamedTuple):
+    """One step of some actions from each of some states."""
+
+    next_states: FloatArray  # [n, n_actions, d]
+    uncertainty: FloatArray  # [n, n_actions]
+    futures: FloatArray  # [n, n_actions], values of the next states, when asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,64 +39,72 @@ class Flow:
     """Displacements and uncertainty of every action, at any state."""
 
     grid: Grid
-    padded: FloatArray  # [n_padded, n_actions * (d + 1)]: per action the displacement, then the uncertainty
+    fields: FloatArray  # [n_actions, n_padded * width], a row of a node: displacement, uncertainty, filling
 
     @classmethod
     def of(cls, grid: Grid, successors: Successors) -> Flow:
         """From the successors of all nodes under all actions."""
         n_actions, n_nodes, n_dims = successors.next_states.shape
-        if n_nodes != grid.n_nodes or n_dims != grid.n_dims:
+        if (n_nodes, n_dims) != (grid.n_nodes, grid.n_dims):
             raise ValueError(
                 f"`next_states` must have shape (n_actions, {grid.n_nodes}, {grid.n_dims}); "
                 f"got {successors.next_states.shape}."
             )
-        columns = np.empty((n_nodes, n_actions, n_dims + 1))
         nodes = grid.nodes
+        rows = np.zeros((n_nodes, _width(grid)))
+        fields = np.empty((n_actions, prod(grid.padded_shape) * _width(grid)))
         for action in range(n_actions):
-            columns[:, action, :-1] = grid.box.displacement(nodes, successors.next_states[action])
-        columns[:, :, -1] = successors.uncertainty.T
-        return cls(grid, grid.pad(columns.reshape(n_nodes, -1)))
+            rows[:, :n_dims] = grid.box.displacement(nodes, successors.next_states[action])
+            rows[:, n_dims] = successors.uncertainty[action]
+            fields[action] = grid.pad(rows).reshape(-1)
+        return cls(grid, fields)
 
     @property
     def n_actions(self) -> int:
         """Number of actions."""
-        return int(self.padded.shape[1] // (self.grid.n_dims + 1))
+        return len(self.fields)
 
     def step(self, states: FloatArray, action: int) -> tuple[FloatArray, FloatArray]:
         """Successors of `states` [n, d] under one action, and how uncertain they are.  [n, d], [n]"""
-        width = self.grid.n_dims + 1
-        columns = self._at(states, action * width, width)
-        return self._followed(states, columns[:, :-1]), columns[:, -1]
+        steps = self._follow(states, (action, action + 1))
+        return steps.next_states[:, 0], steps.uncertainty[:, 0]
 
     def step_all(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same under all actions, states before actions.  [n * n_actions, d], [n * n_actions]"""
-        columns = self._at(states, 0, self.padded.shape[1]).reshape(-1, self.grid.n_dims + 1)
-        repeated = np.repeat(states, self.n_actions, axis=0)
-        return self._followed(repeated, columns[:, :-1]), columns[:, -1]
+        """The same under all actions.  [n, n_actions, d], [n, n_actions]"""
+        steps = self._follow(states, (0, self.n_actions))
+        return steps.next_states, steps.uncertainty
 
     def uncertainty(self, states: FloatArray) -> FloatArray:
         """Of every action, interpolated.  [n, n_actions]"""
-        columns = self._at(states, 0, self.padded.shape[1])
-        return columns[:, self.grid.n_dims :: self.grid.n_dims + 1]
+        return self.step_all(states)[1]
 
-    def _at(self, states: FloatArray, first: int, count: int) -> FloatArray:
-        cells, fractions, _ = self.grid.locate(states)
-        columns = np.empty((len(states), count))
-        interpolate_many(self.padded, cells, fractions, self._strides, columns, first)
-        return columns
+    def step_to_values(self, states: FloatArray, values: FloatArray) -> Steps:
+        """The same, and the padded `values` where they lead, interpolated."""
+        return self._follow(states, (0, self.n_actions), values)
 
-    def _followed(self, states: FloatArray, displacements: FloatArray) -> FloatArray:
-        next_states = np.empty(displacements.shape)
-        follow(states, displacements, self.grid.box.low, self._periods, next_states)
-        return next_states
-
-    @cached_property
-    def _strides(self) -> tuple[int, ...]:
-        return tuple(self.grid.padded_strides.tolist())
+    def _follow(
+        self, states: FloatArray, actions: tuple[int, int], values: FloatArray | None = None
+    ) -> Steps:
+        states = self.grid.checked(states)
+        shape = (len(states), actions[1] - actions[0])
+        steps = Steps(np.empty((*shape, self.grid.n_dims)), np.empty(shape), np.empty(shape))
+        follow(states, *self._geometry, actions, values, self._strides, *steps)
+        return steps
 
     @cached_property
-    def _periods(self) -> FloatArray:
-        return np.where(self.grid.box.periodic, self.grid.box.widths, 0.0)
+    def _strides(self) -> tuple[np.uint64, ...]:
+        return tuple(np.uint64(stride) for stride in self.grid.padded_strides)
+
+    @cached_property
+    def _geometry(self) -> tuple[object, ...]:
+        width = _width(self.grid)
+        strides = tuple(stride * np.uint64(width) for stride in self._strides)
+        return self.grid.lookup, self.fields, np.uint64(width), strides, self.grid.box.low
+
+
+def _width(grid: Grid) -> int:
+    """Entries of a row: the kernel reads them in pairs."""
+    return 2 * ((grid.n_dims + 2) // 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +122,14 @@ class OneStep:
     def __call__(self, states: FloatArray) -> FloatArray:
         """Q-values of all actions in `states` [n, d].  [n, n_actions]"""
         task = self.task
-        next_states, uncertainty = self.flow.step_all(states)
+        steps = self.flow.step_to_values(states, self.q_function.padded_values)
+        next_states = steps.next_states.reshape(-1, task.box.n_dims)
         repeated = np.repeat(states, task.n_actions, axis=0)
-        controls = np.tile(task.controls, (len(states), 1))
-        rewards = task.rewards(repeated, controls, next_states)
-        future = np.where(task.terminal(next_states), 0.0, task.discount * self.q_function.value(next_states))
-        values = (1.0 - uncertainty) * (rewards + future) + uncertainty * task.optimistic_value
-        return np.asarray(values.reshape(-1, task.n_actions))
+        controls = task.controls if len(states) == 1 else np.tile(task.controls, (len(states), 1))
+        values = task.discount * steps.futures
+        values[task.terminal(next_states).reshape(values.shape)] = 0.0
+        values += task.rewards(repeated, controls, next_states).reshape(values.shape)
+        return values + steps.uncertainty * (task.optimistic_value - values)
 
     def greedy(self, states: FloatArray) -> Actions:
         """The action with the highest value; the first of equals.  [n]"""

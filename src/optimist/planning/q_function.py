@@ -54,15 +54,16 @@ class QFunction:
 
     def value(self, states: FloatArray) -> FloatArray:
         """The best value at the nodes, interpolated.  [n]"""
-        return _interpolated(self.grid, self._padded_best, states)[:, 0]
+        return _interpolated(self.grid, self.padded_values[:, np.newaxis], states)[:, 0]
 
     @cached_property
     def _padded(self) -> FloatArray:
         return self.grid.pad(self.q_values)
 
     @cached_property
-    def _padded_best(self) -> FloatArray:
-        return self.grid.pad(self.q_values.max(axis=1, keepdims=True))
+    def padded_values(self) -> FloatArray:
+        """The best value of every node, padded.  [n_padded]"""
+        return self.grid.pad(self.q_values.max(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
