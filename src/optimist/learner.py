@@ -16,7 +16,7 @@ from optimist.agents.settings import parse_settings
 from optimist.box import FloatArray
 from optimist.grid import Grid
 from optimist.models import GPDynamics
-from optimist.planning import OneStep, Plan, QFunction
+from optimist.planning import Plan, QFunction, Search
 from optimist.runs import EpisodeRow, Event, Place, RunStore, Stepped, interact, load_agent, save_agent
 from optimist.runs.checkpoint import describe_task, require_same_task
 from optimist.runs.progress import LearningProgress
@@ -218,7 +218,7 @@ class GPRMax:
         return self._asked().model
 
     @property
-    def policy(self) -> OneStep | QFunction:
+    def policy(self) -> Search | QFunction:
         """What it acts on, for many states at a time."""
         return self._agent.policy
 

@@ -3,8 +3,12 @@
     act greedily on the current plan (at random before there is one)
     every K transitions, and earlier at the very start:
         update the model with all transitions             fit_dynamics
-        stop for good once it has stopped changing        measure_drift, StoppingRule
+        stop once it has stopped changing                 measure_drift, StoppingRule
         plan with it, optimistic where it is unsure       tabulate_held, solve, from the previous Q
+
+Learning that has stopped goes on when a transition surprises: a model can settle on what it has seen of one
+side of a symmetric problem and be wrong on the other. Drift is measured per planned step (`hold` steps),
+since that is where it does harm.
 
 What is chosen on purpose: before the first plan actions are uniformly random, and so are ties (within
 1e-9); always taking the first of equals would starve the others of data. Random numbers come from streams
@@ -15,7 +19,7 @@ transitions: nothing else needs to be saved.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TypeVar
 
@@ -26,13 +30,15 @@ from optimist.box import Box, FloatArray
 from optimist.grid import Grid
 from optimist.models import GPDynamics, fit_dynamics
 from optimist.models.drift import Drift, measure_drift
+from optimist.models.gp_dynamics import usable
 from optimist.models.regressor import Regressor
-from optimist.planning import Flow, OneStep, Plan, QFunction, require_memory, solve, tabulate_held
+from optimist.planning import Flow, Plan, QFunction, Search, require_memory, solve, tabulate_held
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
 
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
 TIE = 1e-9
+NOISE_DEVIATIONS = 4.0  # standard deviations of noise that surprise nobody
 
 T = TypeVar("T")
 
@@ -78,7 +84,7 @@ class GPRMaxAgent:
         self.transitions: list[Transition] = []
         self.knowledge: Knowledge | None = None
         self.flow: Flow | None = None
-        self._policy: OneStep | QFunction | None = None
+        self._policy: Search | QFunction | None = None
 
     @property
     def n_transitions(self) -> int:
@@ -91,7 +97,7 @@ class GPRMaxAgent:
         return self.knowledge is not None and self.knowledge.settled
 
     @property
-    def policy(self) -> OneStep | QFunction:
+    def policy(self) -> Search | QFunction:
         """What it acts on; a ValueError before the first plan."""
         if self._policy is None:
             first = next(n for n in range(1, 10**6) if self.settings.due(n))
@@ -112,8 +118,26 @@ class GPRMaxAgent:
         return int(np.random.default_rng([self.seed, ACTION_STREAM, self.n_transitions]).choice(best))
 
     def observe(self, transition: Transition) -> None:
-        """Remember what happened."""
+        """Remember what happened; wake up if it should not have."""
         self.transitions.append(transition)
+        if self.knowledge is not None and self.knowledge.settled and self._surprises(transition):
+            self.knowledge = replace(self.knowledge, settled=False, drifts=())
+
+    def _surprises(self, transition: Transition) -> bool:
+        """Whether a successor is far from its prediction, against spread and noise of displacements."""
+        assert self.knowledge is not None
+        assert self.flow is not None
+        model, box = self.knowledge.model, self.task.box
+        regressors = model.regressors[0 if model.settings.joint else transition.action]
+        if regressors is None or not self.grid.box.contains(transition.state):
+            return False
+        predicted, _ = self.flow.step(transition.state[np.newaxis], transition.action)
+        missed = np.abs(box.displacement(predicted[0], transition.next_state))
+        allowed = np.array(
+            [_allowance(regressor, self.settings.stopping.surprise) for regressor in regressors]
+        )
+        free = usable(box, Transitions.of([transition]))[0]
+        return bool((missed > allowed)[free].any())
 
     @property
     def due(self) -> bool:
@@ -135,7 +159,7 @@ class GPRMaxAgent:
         )
         drifts: tuple[Drift, ...] = ()
         if previous is not None:
-            drifts = (*previous.drifts, measure_drift(previous.model, model, self.grid))
+            drifts = (*previous.drifts, self._drift(previous.model, model))
         fitted = perf_counter()
         prediction = model.predict_on(self.grid)
         mean_uncertainty = float(prediction.uncertainty.mean())
@@ -168,15 +192,19 @@ class GPRMaxAgent:
         if knowledge is not None:
             self._take(knowledge, Flow.of(self.grid, knowledge.model.predict_on(self.grid)))
 
+    def _drift(self, before: GPDynamics, after: GPDynamics) -> Drift:
+        drift = measure_drift(before, after, self.grid)
+        return replace(drift, mean_drift=drift.mean_drift * self.settings.grid.hold)
+
     def _solve(self, flow: Flow, start: FloatArray | None) -> Plan:
         tables = tabulate_held(flow, self.task, self.settings.grid.hold)
         return solve(tables, start=start, stopping=self.settings.solver_stopping)
 
     def _take(self, knowledge: Knowledge, flow: Flow) -> None:
         q_function = QFunction(self.grid, knowledge.plan.q_values)
-        one_step = self.settings.planning.acting == "one-step"
+        depth = self.settings.planning.search_depth(self.task.n_actions)
         self.knowledge, self.flow = knowledge, flow
-        self._policy = OneStep(self.task, flow, q_function) if one_step else q_function
+        self._policy = Search(self.task, flow, q_function, depth) if depth else q_function
 
 
 def planning_grid(task: Task, settings: AgentSettings) -> Grid:
@@ -188,6 +216,12 @@ def planning_grid(task: Task, settings: AgentSettings) -> Grid:
         limits = np.array(chosen.limits)
         box = Box(np.maximum(box.low, -limits), np.minimum(box.high, limits), box.periodic)
     return Grid.spaced(box, nodes, chosen.spacing or (1.0,) * box.n_dims)
+
+
+def _allowance(regressor: Regressor, surprise: float) -> float:
+    """How far a successor may lie from its prediction, in units of the axis."""
+    noise = NOISE_DEVIATIONS * float(regressor.posterior.hyperparameters.noise_variance) ** 0.5
+    return float(max(surprise, noise) * regressor.target_scale)
 
 
 def _of_regressors(model: GPDynamics, what: Callable[[Regressor], T]) -> tuple[tuple[T, ...], ...]:

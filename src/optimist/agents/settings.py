@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from optimist.gp import Metric
 from optimist.models import ModelSettings, RegressorSettings, StoppingRule
 from optimist.planning import Stopping
+from optimist.planning.search import affordable_depth
 from optimist.task import Task
 
 DEFAULT_NODES = {
@@ -73,15 +74,22 @@ class PlanningOptions(_Settings):
 
     tolerance: Positive = 1e-2
     max_sweeps: Count = 500
-    acting: Literal["one-step", "q-values"] = "one-step"
+    depth: Annotated[int, Field(ge=0)] | None = (
+        None  # steps searched ahead; None: affordable; 0: act on Q-values
+    )
+
+    def search_depth(self, n_actions: int) -> int:
+        """Steps to search ahead when acting."""
+        return affordable_depth(n_actions) if self.depth is None else self.depth
 
 
 class StoppingOptions(_Settings):
-    """When learning stops: both drifts below their tolerances, `patience` times in a row."""
+    """When learning stops: both drifts below their tolerances, `patience` times in a row; when it goes on."""
 
     mean_drift_tolerance: Positive = 0.05
     uncertainty_drift_tolerance: Positive = 0.01
     patience: Count = 2
+    surprise: Positive = 0.2  # a prediction off by this much of the spread of displacements wakes the learner
 
 
 class AgentSettings(_Settings):
@@ -128,7 +136,7 @@ class AgentSettings(_Settings):
     @property
     def stopping_rule(self) -> StoppingRule:
         """The paper's delta_1 and delta_2."""
-        return StoppingRule(**self.stopping.model_dump())
+        return StoppingRule(**self.stopping.model_dump(exclude={"surprise"}))
 
 
 PRESETS: dict[str, AgentSettings] = {
@@ -138,7 +146,7 @@ PRESETS: dict[str, AgentSettings] = {
         first_plans=(),
         replan_every=50,
         model=ModelOptions(kind="per-action"),
-        planning=PlanningOptions(acting="q-values"),
+        planning=PlanningOptions(depth=0),
     ),
 }
 

@@ -7,12 +7,13 @@ from the solution of the equation itself. Planning knows nothing of how the succ
 """
 
 from optimist.planning.backups import BackupName
-from optimist.planning.flow import Flow, OneStep, tabulate_held
+from optimist.planning.flow import Flow, tabulate_held
 from optimist.planning.hold import hold
 from optimist.planning.memory import require_memory
 from optimist.planning.q_function import Lookahead, Policy, QFunction
 from optimist.planning.residual import Certificate, certify
 from optimist.planning.rollout import Rollouts, roll_out
+from optimist.planning.search import Search
 from optimist.planning.solve import Plan, Stopping, solve
 from optimist.planning.tables import Tables, optimistic, tabulate
 
@@ -21,11 +22,11 @@ __all__ = [
     "Certificate",
     "Flow",
     "Lookahead",
-    "OneStep",
     "Plan",
     "Policy",
     "QFunction",
     "Rollouts",
+    "Search",
     "Stopping",
     "Tables",
     "certify",

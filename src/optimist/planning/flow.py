@@ -6,7 +6,7 @@ state, then costs nanoseconds instead of a prediction. Two things are made of it
 
 - tables with each control held for several steps (`tabulate_held`), for when a step is short against a cell
   (see `planning.hold` for why);
-- acting by looking one step ahead (`OneStep`), which spares one interpolation of values at every decision.
+- acting by searching ahead (`planning.search`).
 """
 
 from __future__ import annotations
@@ -14,24 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from optimist.box import BoolArray, FloatArray
 from optimist.compiled.interpolation import follow
 from optimist.grid import Grid
-from optimist.planning.q_function import Actions, QFunction
 from optimist.planning.tables import BLOCK, Successors, Tables, value_bounds
 from optimist.task import Task
-
-
-class Steps(NamedTuple):
-    """One step of some actions from each of some states."""
-
-    next_states: FloatArray  # [n, n_actions, d]
-    uncertainty: FloatArray  # [n, n_actions]
-    futures: FloatArray  # [n, n_actions], values of the next states, when asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,74 +56,40 @@ class Flow:
 
     def step(self, states: FloatArray, action: int) -> tuple[FloatArray, FloatArray]:
         """Successors of `states` [n, d] under one action, and how uncertain they are.  [n, d], [n]"""
-        steps = self._follow(states, (action, action + 1))
-        return steps.next_states[:, 0], steps.uncertainty[:, 0]
+        next_states, uncertainty = self._follow(states, (action, action + 1))
+        return next_states[:, 0], uncertainty[:, 0]
 
     def step_all(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same under all actions.  [n, n_actions, d], [n, n_actions]"""
-        steps = self._follow(states, (0, self.n_actions))
-        return steps.next_states, steps.uncertainty
+        return self._follow(states, (0, self.n_actions))
 
     def uncertainty(self, states: FloatArray) -> FloatArray:
         """Of every action, interpolated.  [n, n_actions]"""
         return self.step_all(states)[1]
 
-    def step_to_values(self, states: FloatArray, values: FloatArray) -> Steps:
-        """The same, and the padded `values` where they lead, interpolated."""
-        return self._follow(states, (0, self.n_actions), values)
-
-    def _follow(
-        self, states: FloatArray, actions: tuple[int, int], values: FloatArray | None = None
-    ) -> Steps:
+    def _follow(self, states: FloatArray, actions: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
         states = self.grid.checked(states)
         shape = (len(states), actions[1] - actions[0])
-        steps = Steps(np.empty((*shape, self.grid.n_dims)), np.empty(shape), np.empty(shape))
-        follow(states, *self._geometry, actions, values, self._strides, *steps)
-        return steps
+        next_states, uncertainty = np.empty((*shape, self.grid.n_dims)), np.empty(shape)
+        follow(states, *self.geometry, actions, None, self.strides, next_states, uncertainty, uncertainty)
+        return next_states, uncertainty
 
     @cached_property
-    def _strides(self) -> tuple[np.uint64, ...]:
-        return tuple(np.uint64(stride) for stride in self.grid.padded_strides)
-
-    @cached_property
-    def _geometry(self) -> tuple[object, ...]:
+    def geometry(self) -> tuple[object, ...]:
+        """What the kernels need of it."""
         width = _width(self.grid)
-        strides = tuple(stride * np.uint64(width) for stride in self._strides)
+        strides = tuple(stride * np.uint64(width) for stride in self.strides)
         return self.grid.lookup, self.fields, np.uint64(width), strides, self.grid.box.low
+
+    @cached_property
+    def strides(self) -> tuple[np.uint64, ...]:
+        """Of padded values on the grid."""
+        return tuple(np.uint64(stride) for stride in self.grid.padded_strides)
 
 
 def _width(grid: Grid) -> int:
     """Entries of a row: the kernel reads them in pairs."""
     return 2 * ((grid.n_dims + 2) // 2)
-
-
-@dataclass(frozen=True, eq=False)
-class OneStep:
-    """Acting by one step through the flow: the reward of it, and the plan's value of where it leads.
-
-    Q(x, a) = (1 - c) (r + discount V(x')) + c V_MAX, with the model's x' and c interpolated. Outside the
-    box: displacements as at its edge.
-    """
-
-    task: Task
-    flow: Flow
-    q_function: QFunction
-
-    def __call__(self, states: FloatArray) -> FloatArray:
-        """Q-values of all actions in `states` [n, d].  [n, n_actions]"""
-        task = self.task
-        steps = self.flow.step_to_values(states, self.q_function.padded_values)
-        next_states = steps.next_states.reshape(-1, task.box.n_dims)
-        repeated = np.repeat(states, task.n_actions, axis=0)
-        controls = task.controls if len(states) == 1 else np.tile(task.controls, (len(states), 1))
-        values = task.discount * steps.futures
-        values[task.terminal(next_states).reshape(values.shape)] = 0.0
-        values += task.rewards(repeated, controls, next_states).reshape(values.shape)
-        return values + steps.uncertainty * (task.optimistic_value - values)
-
-    def greedy(self, states: FloatArray) -> Actions:
-        """The action with the highest value; the first of equals.  [n]"""
-        return np.asarray(self(states).argmax(axis=1))
 
 
 def tabulate_held(flow: Flow, task: Task, steps: int) -> Tables:

@@ -1,0 +1,73 @@
+"""Sample efficiency: after how many transitions does the model plan nearly as well as the truth?
+
+At every number of transitions at which a recorded run planned, the model it then had is planned with again,
+without any bonus, and rolled out on the true system; the same grid and the same way of acting, fed with the
+true dynamics, say what is best. Totals are means over the paper's starts and seeded starts nearby: from a
+single start they scatter too much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimist.agents import AgentSettings, GPRMaxAgent
+from optimist.agents.gp_rmax import planning_grid
+from optimist.agents.settings import parse_settings
+from optimist.models import TrueDynamics
+from optimist.planning import Flow, Policy, QFunction, Search, roll_out, solve, tabulate_held
+from optimist.runs import RunStore
+from optimist.systems import System
+
+N_NEARBY = 20
+NEARBY_SEED = 0
+NEAR = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Efficiency:
+    """How a run's model grew."""
+
+    best: float  # mean total of the plan with the true dynamics
+    n_transitions: list[int]  # when the run planned
+    totals: list[float]  # mean total of the plan without bonus then
+
+    @property
+    def near_from(self) -> int | None:
+        """The number of transitions from which on every plan is within 5 % of the best; None: never."""
+        near = np.array(self.totals) >= self.best - NEAR * abs(self.best)
+        late = np.flatnonzero(~near)
+        first = int(late[-1]) + 1 if late.size else 0
+        return self.n_transitions[first] if first < len(near) else None
+
+
+def measure_efficiency(store: RunStore, system: System) -> Efficiency:
+    """Plan again with every model of a recorded run."""
+    header = store.header
+    settings = parse_settings(header["settings"] | {"knownness": "none"})
+    agent = GPRMaxAgent(system.task, settings, seed=header["seed"])
+    transitions = store.transitions()
+    counts = [row["n_transitions"] for row in store.plans()]
+    totals = []
+    for count in counts:
+        agent.transitions = transitions[:count]
+        agent.update()
+        totals.append(mean_total(system, agent.policy))
+    return Efficiency(best_total(system, settings), counts, totals)
+
+
+def best_total(system: System, settings: AgentSettings) -> float:
+    """The mean total of the same planning and acting, fed with the true dynamics."""
+    task, grid = system.task, planning_grid(system.task, settings)
+    flow = Flow.of(grid, TrueDynamics(system.dynamics, task.controls).predict_on(grid))
+    plan = solve(tabulate_held(flow, task, settings.grid.hold), stopping=settings.solver_stopping)
+    q_function = QFunction(grid, plan.q_values)
+    depth = settings.planning.search_depth(task.n_actions)
+    return mean_total(system, Search(task, flow, q_function, depth) if depth else q_function)
+
+
+def mean_total(system: System, policy: Policy) -> float:
+    """From the paper's starts and starts nearby."""
+    starts = np.vstack([system.starts, system.nearby_starts(N_NEARBY, seed=NEARBY_SEED)])
+    return float(roll_out(system.task, system.dynamics, policy, starts).total_rewards.mean())

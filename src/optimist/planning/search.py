@@ -1,0 +1,93 @@
+"""Acting by searching ahead: all short sequences of actions through the flow; the plan values where they end.
+
+Interpolated Q-values are blurred by a cell in every direction, and near a decision that is what decides. A
+search of a few steps looks past the blur. Through a flow the whole tree takes microseconds, so it can be
+afforded always: see `affordable_depth`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from optimist.box import FloatArray
+from optimist.compiled.search import grow, value_backwards
+from optimist.planning.flow import Flow
+from optimist.planning.q_function import Actions, QFunction
+from optimist.task import Task
+
+MOST_LEAVES = 25  # of one decision: 4 steps ahead with 2 actions, 2 with 3 or 5
+BLOCK = 2**18  # tree nodes held at a time
+
+
+def affordable_depth(n_actions: int) -> int:
+    """How many steps can be searched within `MOST_LEAVES`; at least one."""
+    return max(1, int(np.log(MOST_LEAVES) / np.log(max(n_actions, 2)) + 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Q(x, a) by a search of `depth` steps: (1 - c) (r + discount max ...) + c V_MAX on the way.
+
+    Successors and uncertainty are the flow's. Outside the box: displacements as at its edge.
+    """
+
+    task: Task
+    flow: Flow
+    q_function: QFunction
+    depth: int = 1
+
+    def __post_init__(self) -> None:
+        if self.depth < 1 or self.task.n_actions**self.depth > BLOCK:
+            raise ValueError(
+                f"`depth` must be at least 1, with at most {BLOCK} sequences of actions; "
+                f"got {self.depth} with {self.task.n_actions} actions."
+            )
+
+    def __call__(self, states: FloatArray) -> FloatArray:
+        """Q-values of all actions in `states` [n, d].  [n, n_actions]"""
+        states = self.flow.grid.checked(states)
+        q_values = np.empty((len(states), self.task.n_actions))
+        size = max(1, BLOCK // self._n_tree)
+        for first in range(0, len(states), size):
+            q_values[first : first + size] = self._search(states[first : first + size])
+        return q_values
+
+    def greedy(self, states: FloatArray) -> Actions:
+        """The action with the highest value; the first of equals.  [n]"""
+        return np.asarray(self(states).argmax(axis=1))
+
+    def _search(self, roots: FloatArray) -> FloatArray:
+        task, n_dims = self.task, roots.shape[1]
+        shape = (len(roots), self._n_tree)
+        parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
+        uncertainty, futures = np.empty(shape), np.empty((len(roots), task.n_actions**self.depth))
+        flow, values = self.flow, self.q_function.padded_values
+        grow(roots, self.depth, *flow.geometry, values, flow.strides, parents, states, uncertainty, futures)
+        controls = self._controls if len(roots) == 1 else np.tile(self._controls, (len(roots), 1))
+        reached = states.reshape(-1, n_dims)
+        rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
+        ended = task.terminal(reached).reshape(shape)
+        q_values = np.empty((len(roots), task.n_actions))
+        value_backwards(
+            rewards,
+            ended,
+            uncertainty,
+            futures,
+            task.discount,
+            task.optimistic_value,
+            task.n_actions,
+            q_values,
+        )
+        return q_values
+
+    @cached_property
+    def _n_tree(self) -> int:
+        return sum(self.task.n_actions**level for level in range(1, self.depth + 1))
+
+    @cached_property
+    def _controls(self) -> FloatArray:
+        """The control that leads to each node of a tree.  [n_tree, k]"""
+        return np.tile(self.task.controls, (self._n_tree // self.task.n_actions, 1))
