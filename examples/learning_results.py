@@ -1,6 +1,6 @@
 """Learn a problem with several seeds, and say how well and how fast: the table of docs/results/learning.md.
 
-    python examples/learning_results.py mountain-car --seeds 10 --episodes 5 --agent gp-rmax-exp --out out/learning
+    python examples/learning_results.py mountain-car --seeds 10 --episodes 5 --agent gp-rmax-exp
 
 Every run is recorded; what is recorded already is not run again.
 """

@@ -475,6 +475,60 @@ def test_end_nodes_off_by_rounding_are_moved_to_the_edges() -> None:
     assert grid.locate(np.array([[0.0], [1.0]])).n_clipped == 0
 
 
+def test_cells_of_a_uniform_axis_are_as_wide_as_its_spacing() -> None:
+    box = Box([-1.0, 0.0], [4.0, 6.0], periodic=[False, True])
+    grid = Grid.uniform(box, [11, 4])
+    np.testing.assert_allclose(grid.cell_widths(0), np.full(11, 0.5), rtol=1e-14)
+    np.testing.assert_allclose(grid.cell_widths(1), np.full(4, 1.5), rtol=1e-14)
+
+
+def test_the_cell_around_a_node_is_half_the_distance_of_its_neighbours() -> None:
+    grid = Grid(Box([0.0], [10.0]), [[0.0, 1.0, 4.0, 10.0]])
+    # in the middle (4 - 0) / 2 and (10 - 1) / 2; at the edges the whole distance to the only neighbour
+    np.testing.assert_allclose(grid.cell_widths(0), [1.0, 2.0, 4.5, 6.0], rtol=1e-14)
+
+
+def test_cells_of_a_periodic_axis_reach_across_the_seam() -> None:
+    grid = Grid(Box([0.0], [10.0], periodic=[True]), [[1.0, 2.0, 5.0, 9.0]])
+    # around 1: from 9 - 10 to 2; around 9: from 5 to 1 + 10
+    np.testing.assert_allclose(grid.cell_widths(0), [1.5, 2.0, 3.5, 3.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_dims", range(1, 7))
+@pytest.mark.parametrize("spacing", ["uniform", "random"])
+def test_cells_of_a_periodic_axis_sum_to_the_period(n_dims: int, spacing: str) -> None:
+    grid = make_grid(n_dims, spacing, "torus")
+    for axis in range(n_dims):
+        widths = grid.cell_widths(axis)
+        assert widths.shape == grid.axes[axis].shape
+        assert (widths > 0.0).all()
+        assert widths.sum() == pytest.approx(grid.box.widths[axis], rel=1e-13)
+
+
+@pytest.mark.parametrize(("n_dims", "spacing", "kind"), EVERY_GRID)
+def test_cell_widths_are_those_of_a_loop_over_nodes(n_dims: int, spacing: str, kind: str) -> None:
+    grid = make_grid(n_dims, spacing, kind)
+    for axis in range(n_dims):
+        nodes = grid.axes[axis].tolist()
+        expected = []
+        for k, node in enumerate(nodes):
+            if grid.box.periodic[axis]:
+                period = float(grid.box.widths[axis])
+                left = (node - nodes[k - 1]) % period
+                right = (nodes[(k + 1) % len(nodes)] - node) % period
+                expected.append((left + right) / 2.0)
+            else:
+                gaps = [abs(node - nodes[j]) for j in (k - 1, k + 1) if 0 <= j < len(nodes)]
+                expected.append(sum(gaps) / len(gaps))
+        np.testing.assert_allclose(grid.cell_widths(axis), expected, rtol=1e-12)
+
+
+def test_two_nodes_share_one_cell_or_on_a_circle_the_whole_of_it() -> None:
+    np.testing.assert_allclose(Grid.uniform(Box([-1.0], [2.0]), [2]).cell_widths(0), [3.0, 3.0])
+    ring = Grid(Box([0.0], [6.0], periodic=[True]), [[1.0, 2.0]])
+    np.testing.assert_allclose(ring.cell_widths(0), [3.0, 3.0])
+
+
 # --- what is refused ----------------------------------------------------------------------------------
 
 UNIT = Box([0.0], [1.0])

@@ -123,6 +123,32 @@ class Grid:
             return np.asarray(0.5 * (nodes[2:] - nodes[:-2]))
         return np.asarray(np.gradient(nodes, np.arange(nodes.size)))
 
+    def thinned(self) -> Grid:
+        """Every second node of every axis; the last stays where the axis is not periodic."""
+        axes = [
+            nodes[::2] if periodic or nodes.size % 2 else np.append(nodes[::2], nodes[-1])
+            for nodes, periodic in zip(self.axes, self.box.periodic, strict=True)
+        ]
+        wide = all(axis.size >= 2 for axis in axes)
+        return Grid(self.box, axes) if wide else self
+
+    def spread(self, values: FloatArray, finer: Grid) -> FloatArray:
+        """`values` [..., n_nodes] of this grid interpolated at the nodes of another, axis by axis."""
+        spread = values.reshape(*values.shape[:-1], *self.shape)
+        for axis in range(self.n_dims):
+            along = axis - self.n_dims
+            nodes, period = self.axes[axis], float(self.box.widths[axis])
+            if self.box.periodic[axis]:
+                nodes = np.append(nodes, nodes[0] + period)
+                spread = np.concatenate([spread, spread.take([0], axis=along)], axis=along)
+            places = finer.axes[axis]
+            left = np.clip(np.searchsorted(nodes, places, side="right") - 1, 0, nodes.size - 2)
+            fractions = (places - nodes[left]) / (nodes[left + 1] - nodes[left])
+            fractions = fractions.reshape(-1, *[1] * (-along - 1))
+            low = spread.take(left, axis=along)
+            spread = low + fractions * (spread.take(left + 1, axis=along) - low)
+        return spread.reshape(*values.shape[:-1], finer.n_nodes)
+
     def blocks(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of node numbers, `size` at a time: keeps temporaries small."""
         for first in range(0, self.n_nodes, size):

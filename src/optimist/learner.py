@@ -25,7 +25,7 @@ from optimist.task import Task
 from optimist.transitions import Transitions
 
 Environment = gymnasium.Env[Any, Any]
-Callback = Callable[[Event], bool | None]
+Callback = Callable[[Event], object]
 
 
 class GPRMax:
@@ -122,7 +122,8 @@ class GPRMax:
         Args:
             total_timesteps: transitions to make. An episode that is cut short goes on in the next call.
             episodes: instead, or also: stop when the run has so many episodes.
-            callback: called with every event (`Stepped`, `Updated`); stops when it returns False.
+            callback: called with every event (`Stepped`, `Updated`); stops when it
+                returns False.
             progress_bar: show one, on standard error.
 
         """
@@ -156,8 +157,12 @@ class GPRMax:
                 if isinstance(event, Stepped):
                     self._note(event)
                 heard = [callback(event) for callback in callbacks]
-                if any(answer is False for answer in heard):
+                if any(isinstance(answer, bool | np.bool_) and not answer for answer in heard):
                     break
+            while self._agent.due:  # what is known at the end is planned with
+                event = next(self._events)
+                for callback in callbacks:
+                    callback(event)
         except BaseException:
             self._events, self._interrupted = None, True
             raise
@@ -170,8 +175,8 @@ class GPRMax:
             if store is not None:
                 self._place = resume(store, agent, self.env)
                 self._episodes = store.episodes()
-            else:
-                self._place = put(self.env, self._place, seed=agent.seed) or abandon(self._place, None)
+            elif put(self.env, self._place, seed=agent.seed) is None:
+                self._abandon()
             self._interrupted = False
         return interact(self.env, agent, seed=agent.seed, place=self._place, store=store)
 
@@ -271,8 +276,14 @@ class GPRMax:
     def set_env(self, env: Environment) -> None:
         """Go on in another environment of the same task; an episode that was going on is abandoned."""
         _require_discrete(env, self.task)
-        self._place = abandon(self._place, self._store)
+        if env.has_wrapper_attr("task"):
+            require_same_task(describe_task(self.task), env.get_wrapper_attr("task"), "this agent")
+        self._abandon()
         self._events, self.env = None, env
+
+    def _abandon(self) -> None:
+        self._place, row = abandon(self._place, self.num_timesteps, self._store)
+        self._episodes += [row] if row is not None else []
 
     def save(self, path: str | Path) -> None:
         """Write all it has learned, its transitions too, to one file. Nothing in that file can run."""
@@ -282,7 +293,10 @@ class GPRMax:
     def load(cls, path: str | Path, env: Environment | None = None, *, task: Task | None = None) -> Self:
         """An agent from a file; it needs its task, from `env` or given, since rewards are functions."""
         self = cls.__new__(cls)
-        self._assemble(load_agent(Path(path), task if task is not None else _task_of(env)), env, None)
+        agent = load_agent(Path(path), task if task is not None else _task_of(env))
+        self._assemble(agent, env, None)
+        begun = 1 + sum(row.terminated or row.truncated for row in agent.transitions)
+        self._place = Place(begun + 1)  # seeds of episodes do not repeat
         return self
 
     def close(self) -> None:

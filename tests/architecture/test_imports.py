@@ -29,6 +29,56 @@ def test_planning_loads_neither_matplotlib_nor_gymnasium() -> None:
     assert ran.stdout.strip() == "[]"
 
 
+def loaded_by(*modules: str) -> set[str]:
+    """All modules of a fresh interpreter that imports these, and everything they import."""
+    program = f"import sys, {', '.join(modules)}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+def parts_of(package: str) -> list[str]:
+    """A package and its modules, by the names they are imported with."""
+    files = (SOURCE / package).rglob("*.py")
+    names = [".".join(file.relative_to(SOURCE.parent).with_suffix("").parts) for file in files]
+    return sorted(name.removesuffix(".__init__") for name in names)
+
+
+@pytest.mark.parametrize("package", ["agents", "models", "planning", "gp"])
+def test_agents_cannot_reach_the_true_systems_or_any_environment(package: str) -> None:
+    """Not even through what they import: without this no claim of sample efficiency is worth anything."""
+    loaded = loaded_by(*parts_of(package))
+    assert f"optimist.{package}" in loaded
+    # the hook that waits for Gymnasium is loaded whenever Python starts, see `environments.discovery`
+    waiting = {"optimist.environments", "optimist.environments.discovery"}
+    forbidden = ("optimist.systems", "optimist.environments", "gymnasium")
+    reached = {name for name in loaded if name.startswith(forbidden)} - waiting
+    assert not reached
+
+
+def test_the_package_of_that_hook_holds_nothing_else() -> None:
+    """Or what is allowed above would open a door."""
+    tree = ast.parse((SOURCE / "environments" / "__init__.py").read_text())
+    assert [type(node) for node in tree.body] == [ast.Expr]
+
+
+def test_no_source_file_is_hidden_from_git() -> None:
+    """A package that .gitignore swallows is there on this machine and nowhere else."""
+    root = SOURCE.parent.parent
+    if not (root / ".git").exists():
+        pytest.skip("not a git checkout")
+    found = sorted([*SOURCE.rglob("*.py"), *(root / "tests").rglob("*.py")])
+    files = [str(file.relative_to(root)) for file in found]
+    ran = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        input="\n".join(files),
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout.split() == []
+
+
 @pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE)))
 def test_modules_are_documented_and_short(file: Path) -> None:
     text = file.read_text()

@@ -433,3 +433,102 @@ def test_rows_that_are_not_finite_never_reach_a_model(bad: float) -> None:
 def test_an_unknown_knownness_is_refused() -> None:
     with pytest.raises(ValueError, match=r"`knownness` must be one of gp-variance, .*; got 'certain'"):
         ModelSettings(knownness="certain")
+
+
+# --- a world with a stop --------------------------------------------------------------------------------
+
+# A slide that is pushed to and fro between two stops, and a needle beside it that turns as fast as the slide
+# stands away from the middle, at the stops too. Arriving at a stop jolts the needle.
+SLIDE = Box([-1.0, -4.0], [1.0, 4.0])
+SLIDE_CONTROLS = np.array([[-1.0], [1.0]])
+JOLT = 1.5
+
+
+def slid(states: FloatArray, controls: FloatArray) -> FloatArray:
+    place, needle = states.T
+    pushed = place + 0.3 * controls[:, 0]
+    stopped = np.clip(pushed, -1.0, 1.0)
+    arrived = (np.abs(stopped) == 1.0) & (np.abs(place) < 1.0)
+    turned = needle + 0.2 * stopped + 0.05 * np.sin(needle) + JOLT * arrived
+    return np.column_stack([stopped, turned])
+
+
+def slide_data(count: int, *, at_stop: float, seed: int = 0) -> Transitions:
+    """Half of the steps free and a share of them at a stop, where half of them push on."""
+    stream = np.random.default_rng(seed)
+    states = stream.uniform([-1.0, -3.0], [1.0, 2.0], size=(count, 2))
+    stuck = stream.uniform(size=count) < at_stop
+    states[stuck, 0] = np.sign(states[stuck, 0])
+    actions = stream.integers(2, size=count)
+    return Transitions.stepped(states, actions, slid(states, SLIDE_CONTROLS[actions]))
+
+
+def on_slide(transitions: Transitions, settings: ModelSettings) -> GPDynamics:
+    return fit_dynamics(transitions, SLIDE, SLIDE_CONTROLS, settings, fit_seed=0)
+
+
+def pushing_on(count: int = 40, *, seed: int = 9) -> tuple[FloatArray, FloatArray]:
+    """States at a stop, with the control that keeps them there."""
+    stream = np.random.default_rng(seed)
+    sides = np.where(np.arange(count) % 2 == 0, -1.0, 1.0)
+    return np.column_stack([sides, stream.uniform(-2.5, 1.5, count)]), sides[:, np.newaxis]
+
+
+@both_kinds
+def test_what_is_free_is_learned_while_the_other_coordinate_is_at_its_stop(settings: ModelSettings) -> None:
+    data = slide_data(120, at_stop=0.4)
+    states, controls = pushing_on()
+    predicted = on_slide(data, settings).predict(states, controls)
+    needle = slid(states, controls)[:, 1]
+    moved = np.abs(needle - states[:, 1]).mean()
+    assert np.abs(predicted[:, 1] - needle).max() < 0.1 * moved
+
+
+@both_kinds
+def test_only_steps_at_the_stop_can_teach_it(settings: ModelSettings) -> None:
+    """Or the test above would show less than it seems to: without them the model is less sure there."""
+    data = slide_data(120, at_stop=0.4)
+    before, after = np.abs(data.states[:, 0]) == 1.0, np.abs(data.next_states[:, 0]) == 1.0
+    assert (before & after).sum() > 10
+    with_them, without = (
+        fitted(on_slide(chosen, settings).regressors[0])[1]
+        for chosen in (data, taken(data, ~(before & after)))
+    )
+    assert with_them.n_data > without.n_data
+
+
+@both_kinds
+def test_arriving_at_a_stop_teaches_nothing_of_any_coordinate(settings: ModelSettings) -> None:
+    data = slide_data(120, at_stop=0.3)
+    before, after = np.abs(data.states[:, 0]) == 1.0, np.abs(data.next_states[:, 0]) == 1.0
+    arriving = after & ~before
+    assert arriving.sum() > 5
+    one, other = on_slide(data, settings), on_slide(taken(data, ~arriving), settings)
+    grid = Grid.uniform(SLIDE, [7, 9])
+    found, expected = one.predict_on(grid), other.predict_on(grid)
+    np.testing.assert_array_equal(found.next_states, expected.next_states)
+    np.testing.assert_array_equal(found.uncertainty, expected.uncertainty)
+
+
+def test_each_coordinate_is_learned_from_the_rows_no_edge_had_a_hand_in() -> None:
+    data = slide_data(200, at_stop=0.4)
+    before, after = np.abs(data.states[:, 0]) == 1.0, np.abs(data.next_states[:, 0]) == 1.0
+    expected = np.column_stack([~after, ~after | before])
+    np.testing.assert_array_equal(usable(SLIDE, data), expected)
+    place, needle = fitted(on_slide(data, JOINT).regressors[0])
+    assert (place.n_data, needle.n_data) == (expected[:, 0].sum(), expected[:, 1].sum())
+
+
+def test_from_one_stop_to_the_other_is_arriving() -> None:
+    """It was moved to that edge as much as from anywhere else, jolt and all."""
+    states, next_states = np.array([[-1.0, 0.0]]), np.array([[1.0, 0.5]])
+    crossing = Transitions.stepped(states, np.array([1]), next_states)
+    np.testing.assert_array_equal(usable(SLIDE, crossing), [[False, False]])
+
+
+def test_arriving_at_one_stop_while_at_another_leaves_out_both() -> None:
+    box = Box([-1.0, -1.0, -1.0], [1.0, 1.0, 1.0])
+    step = Transitions.stepped(np.array([[1.0, 0.5, 0.0]]), np.array([0]), np.array([[1.0, 1.0, 0.1]]))
+    np.testing.assert_array_equal(usable(box, step), [[False, False, False]])
+    stay = Transitions.stepped(np.array([[1.0, 1.0, 0.0]]), np.array([0]), np.array([[1.0, 1.0, 0.1]]))
+    np.testing.assert_array_equal(usable(box, stay), [[False, False, True]])

@@ -7,11 +7,13 @@ from math import floor
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from optimist.box import Box, FloatArray
 from optimist.grid import Grid
 from optimist.models import KNOWNNESS, GPDynamics, ModelSettings, fit_dynamics
-from optimist.models.knownness import AllKnown, GPVariance, Variances, VisitedCells
+from optimist.models.knownness import AllKnown, CellVariance, GPVariance, Variances, VisitedCells
 from optimist.transitions import Transitions
 
 PLANE = Box([-1.0, 0.0], [2.0, 8.0])
@@ -169,3 +171,143 @@ def test_the_rule_of_uncertainty_does_not_touch_the_successors(knownness: str) -
 def test_a_grid_of_no_cells_is_refused() -> None:
     with pytest.raises(ValueError, match="`cells_per_axis` must be at least 1; got 0"):
         VisitedCells(cells_per_axis=0)
+
+
+# --- the variance as far as the planner would notice ---------------------------------------------------
+
+
+def stretched(grid: Grid, factors: FloatArray) -> Grid:
+    """The same grid in other units."""
+    box = Box(grid.box.low * factors, grid.box.high * factors, grid.box.periodic)
+    return Grid(box, [axis * factor for axis, factor in zip(grid.axes, factors, strict=True)])
+
+
+def some_variances(grid: Grid, priors: list[float] | FloatArray, *, seed: int = 0) -> Variances:
+    normalised = np.random.default_rng(seed).uniform(size=(grid.n_dims, grid.n_nodes))
+    return Variances(normalised, np.asarray(priors, dtype=np.float64))
+
+
+def of_cells(grid: Grid, variances: Variances) -> FloatArray:
+    return CellVariance().uncertainty(grid, 0, variances, walk(PLANE, 3))
+
+
+def naive_cell_variance(grid: Grid, variances: Variances) -> list[float]:
+    """max_i v_i s_i^2 / (s_i^2 + h_i^2), node by node, v_i the share of the prior variance that is left."""
+    expected = []
+    for node in range(grid.n_nodes):
+        places = np.unravel_index(node, grid.shape)
+        products = []
+        for axis in range(grid.n_dims):
+            share, prior = float(variances.normalised[axis, node]), float(variances.priors[axis])
+            width = float(grid.cell_widths(axis)[places[axis]])
+            squared = share * prior
+            products.append(share * squared / (squared + width**2))
+        expected.append(max(products))
+    return expected
+
+
+@both_boxes
+def test_cell_variance_is_that_of_a_loop_over_nodes_and_coordinates(box: Box) -> None:
+    uneven = Grid.spaced(box, [6, 5], [2.0, 1.5])
+    for grid in (Grid.uniform(box, [4, 7]), uneven):
+        for priors in ([1.0, 1.0], [1e-3, 30.0], [4.0, 1e-8]):
+            variances = some_variances(grid, priors)
+            np.testing.assert_allclose(of_cells(grid, variances), naive_cell_variance(grid, variances))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.floats(-12.0, 12.0),
+    other=st.floats(-12.0, 12.0),
+    counts=st.tuples(st.integers(2, 6), st.integers(2, 6)),
+)
+def test_cell_variance_lies_between_nothing_and_the_variance(
+    seed: int, scale: float, other: float, counts: tuple[int, int]
+) -> None:
+    grid = Grid.uniform(CYLINDER, counts)
+    variances = some_variances(grid, [10.0**scale, 10.0**other], seed=seed)
+    found = of_cells(grid, variances)
+    assert (found >= 0.0).all()
+    assert (found <= GPVariance().uncertainty(grid, 0, variances, walk(PLANE, 3))).all()
+
+
+@both_boxes
+def test_cells_much_smaller_than_the_prior_spread_leave_the_variance_as_it_is(box: Box) -> None:
+    grid = Grid.uniform(box, [5, 4])
+    variances = some_variances(grid, (1e6 * box.widths) ** 2)
+    expected = GPVariance().uncertainty(grid, 0, variances, walk(PLANE, 3))
+    np.testing.assert_allclose(of_cells(grid, variances), expected, rtol=1e-6)
+
+
+@both_boxes
+def test_cells_much_larger_than_the_prior_spread_make_everything_known(box: Box) -> None:
+    grid = Grid.uniform(box, [5, 4])
+    assert of_cells(grid, some_variances(grid, (1e-4 * box.widths) ** 2)).max() < 1e-6
+
+
+@both_boxes
+def test_cell_variance_grows_with_the_variance_and_with_finer_cells(box: Box) -> None:
+    coarse, fine = Grid.uniform(box, [5, 4]), Grid.uniform(box, [9, 8])
+    priors = (0.3 * box.widths) ** 2
+    levels = [of_cells(coarse, Variances(np.full((2, 20), v), priors)) for v in (0.0, 0.1, 0.5, 1.0)]
+    assert (np.diff(levels, axis=0) > 0.0).all()
+    np.testing.assert_array_equal(levels[0], 0.0)
+    finer = of_cells(fine, Variances(np.full((2, 72), 0.5), priors))
+    assert finer.min() > levels[2].max()
+
+
+@both_boxes
+def test_cell_variance_does_not_depend_on_the_units(box: Box) -> None:
+    grid = Grid.spaced(box, [6, 5], [1.5, 1.0])
+    variances = some_variances(grid, (0.1 * box.widths) ** 2)
+    for factors in (np.array([1000.0, 1.0]), np.array([1e-3, 60.0])):
+        other = Variances(variances.normalised, variances.priors * factors**2)
+        np.testing.assert_allclose(of_cells(stretched(grid, factors), other), of_cells(grid, variances))
+
+
+@both_boxes
+@pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
+def test_cell_variance_of_a_learned_model_does_not_depend_on_the_units(box: Box, joint: bool) -> None:
+    grid, seen, factors = Grid.uniform(box, [6, 5]), walk(box, 30), np.array([1000.0, 0.25])
+    scaled = stretched(grid, factors)
+    in_other_units = Transitions.stepped(seen.states * factors, seen.actions, seen.next_states * factors)
+    here = fit(box, seen, "cell-variance", joint=joint).predict_on(grid)
+    there = fit(scaled.box, in_other_units, "cell-variance", joint=joint).predict_on(scaled)
+    np.testing.assert_allclose(there.uncertainty, here.uncertainty, atol=1e-3)
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
+def test_cell_variance_does_not_depend_on_the_units_of_what_has_not_moved_yet(joint: bool) -> None:
+    grid, seen, factors = Grid.uniform(PLANE, [6, 5]), walk(PLANE, 12), np.array([1000.0, 1e-3])
+    scaled = stretched(grid, factors)
+    resting = Transitions.stepped(seen.states, seen.actions, seen.states)
+    in_other_units = Transitions.stepped(seen.states * factors, seen.actions, seen.states * factors)
+    here = fit(PLANE, resting, "cell-variance", joint=joint).predict_on(grid)
+    there = fit(scaled.box, in_other_units, "cell-variance", joint=joint).predict_on(scaled)
+    np.testing.assert_allclose(there.uncertainty, here.uncertainty, atol=1e-3)
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
+def test_cell_variance_of_a_learned_model_is_made_of_its_processes(joint: bool) -> None:
+    grid = Grid.spaced(CYLINDER, [6, 5], [2.0, 1.0])
+    model = fit(CYLINDER, walk(CYLINDER, 30), "cell-variance", joint=joint)
+    uncertainty = model.predict_on(grid).uncertainty
+    for action, control in enumerate(CONTROLS):
+        regressors = model.regressors[0 if joint else action]
+        assert regressors is not None
+        points = np.hstack([grid.nodes, np.tile(control, (30, 1))]) if joint else grid.nodes
+        shares = np.array([regressor.predict(points)[1] for regressor in regressors])
+        # the prior, from the process itself: its variance far from all data, in units of the axis
+        priors = [
+            regressor.posterior.hyperparameters.prior_variance * regressor.target_scale**2
+            for regressor in regressors
+        ]
+        expected = naive_cell_variance(grid, Variances(shares, np.array(priors)))
+        np.testing.assert_allclose(uncertainty[action], expected, atol=1e-5)
+
+
+def test_with_cell_variance_an_action_never_tried_is_wholly_unknown() -> None:
+    grid = Grid.uniform(PLANE, [4, 3])
+    seen = walk(PLANE, 30, actions=2)
+    prediction = fit(PLANE, seen, "cell-variance", joint=False).predict_on(grid)
+    np.testing.assert_array_equal(prediction.uncertainty[2], 1.0)

@@ -198,7 +198,7 @@ class GPRMaxAgent:
 
     def _solve(self, flow: Flow, start: FloatArray | None) -> Plan:
         tables = tabulate_held(flow, self.task, self.settings.grid.hold)
-        return solve(tables, start=start, stopping=self.settings.solver_stopping)
+        return solve(tables, start=start, stopping=self.settings.solver_stopping(tables))
 
     def _take(self, knowledge: Knowledge, flow: Flow) -> None:
         q_function = QFunction(self.grid, knowledge.plan.q_values)
@@ -213,7 +213,9 @@ def planning_grid(task: Task, settings: AgentSettings) -> Grid:
     nodes = chosen.nodes_for(box.n_dims)
     require_memory(nodes, task.n_actions)
     if chosen.limits is not None:
-        limits = np.array(chosen.limits)
+        limits = np.where(box.periodic, np.inf, chosen.limits)
+        if not ((limits > box.low) & (-limits < box.high)).all():
+            raise ValueError(f"`grid.limits` must leave some of the task's box; got {list(chosen.limits)}.")
         box = Box(np.maximum(box.low, -limits), np.minimum(box.high, limits), box.periodic)
     return Grid.spaced(box, nodes, chosen.spacing or (1.0,) * box.n_dims)
 

@@ -11,12 +11,13 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from optimist.gp import Metric
 from optimist.models import ModelSettings, RegressorSettings, StoppingRule
-from optimist.planning import Stopping
-from optimist.planning.search import affordable_depth
+from optimist.planning import Stopping, Tables
+from optimist.planning.search import affordable_depth, require_affordable
 from optimist.task import Task
 
 DEFAULT_NODES = {
@@ -42,11 +43,12 @@ class _Settings(BaseModel):
 class GridSettings(_Settings):
     """How states and time are cut up for planning: the one thing that differs between problems."""
 
-    nodes: tuple[Annotated[int, Field(ge=2)], ...] | None = (
+    nodes: tuple[Annotated[int, Field(ge=2, strict=True)], ...] | None = (
         None  # [d]; None: a count that suits the dimension
     )
     spacing: tuple[Positive, ...] | None = None  # [d], powers of `Grid.spaced`; None: uniform
-    limits: tuple[Positive, ...] | None = None  # [d], plan on +- these where the task's box is wider
+    # [d], plan on +- these where the task's box is wider; nothing on a periodic axis
+    limits: tuple[Positive, ...] | None = None
     hold: Count = 1  # steps a control is held while planning, for when a step is short against a cell
 
     def nodes_for(self, n_dims: int) -> tuple[int, ...]:
@@ -72,7 +74,7 @@ class ModelOptions(_Settings):
 class PlanningOptions(_Settings):
     """How the Bellman equation is solved, and how its solution is acted on."""
 
-    tolerance: Positive = 1e-2
+    tolerance: Positive = 1e-2  # residual, against the mean size of a reward
     max_sweeps: Count = 500
     depth: Annotated[int, Field(ge=0)] | None = (
         None  # steps searched ahead; None: affordable; 0: act on Q-values
@@ -128,10 +130,10 @@ class AgentSettings(_Settings):
         )
         return ModelSettings(self.model.kind == "joint", regressor, self.knownness)
 
-    @property
-    def solver_stopping(self) -> Stopping:
-        """The planner's."""
-        return Stopping(self.planning.tolerance, self.planning.max_sweeps)
+    def solver_stopping(self, tables: Tables) -> Stopping:
+        """The planner's: its tolerance goes with the size of the rewards, whatever their unit."""
+        size = float(np.abs(tables.rewards).mean())
+        return Stopping(self.planning.tolerance * (size or 1.0), self.planning.max_sweeps)
 
     @property
     def stopping_rule(self) -> StoppingRule:
@@ -180,6 +182,9 @@ def parse_settings(document: dict[str, Any]) -> AgentSettings:
 def check_settings(settings: AgentSettings, task: Task) -> None:
     """Raise ValueError where settings do not fit the task."""
     settings.grid.nodes_for(task.box.n_dims)
+    depth = settings.planning.search_depth(task.n_actions)
+    if depth:
+        require_affordable(task.n_actions, depth)
     if settings.grid.hold > task.max_steps:
         raise ValueError(f"`grid.hold` must be at most {task.max_steps}; got {settings.grid.hold}.")
 

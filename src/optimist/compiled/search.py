@@ -93,7 +93,7 @@ def value_backwards(rewards, ended, uncertainty, futures, discount, optimistic_v
                 if not ended[k, first + i]:
                     value += discount * futures[k, i]
                 futures[k, i] = value + uncertainty[k, first + i] * (optimistic_value - value)
-            if count == n_actions:
+            if first == 0:
                 break
             count //= n_actions
             for i in range(count):

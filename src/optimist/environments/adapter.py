@@ -93,7 +93,7 @@ def adapt(
         reward: required. Batched: states [n, d], controls [n, k] or [1, k], next states [n, d] -> [n]. It
             is compared with what the environment pays.
         low: lower bounds of the states of interest, [d]. Default: those of the observation space.
-        high: upper bounds, [d]. Beyond them states are clipped (by the run loop), and counted.
+        high: upper bounds, [d]. Beyond them a state is planned for as at the edge, and counted.
         periodic: which axes are angles, [d]; there `high` is the same place as `low`.
         state: computes the state [d] from one observation, where the two differ. Default: they do not.
         controls: the control of each action, [n_actions, k], or flat when k = 1. Required for continuous

@@ -61,7 +61,8 @@ def best_total(system: System, settings: AgentSettings) -> float:
     """The mean total of the same planning and acting, fed with the true dynamics."""
     task, grid = system.task, planning_grid(system.task, settings)
     flow = Flow.of(grid, TrueDynamics(system.dynamics, task.controls).predict_on(grid))
-    plan = solve(tabulate_held(flow, task, settings.grid.hold), stopping=settings.solver_stopping)
+    tables = tabulate_held(flow, task, settings.grid.hold)
+    plan = solve(tables, stopping=settings.solver_stopping(tables))
     q_function = QFunction(grid, plan.q_values)
     depth = settings.planning.search_depth(task.n_actions)
     return mean_total(system, Search(task, flow, q_function, depth) if depth else q_function)

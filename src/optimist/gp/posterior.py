@@ -33,7 +33,7 @@ class Posterior:
     hyperparameters: Hyperparameters
     basis: FloatArray  # [m, p], features of the basis points
     weights: FloatArray  # [m], w
-    reduction: FloatArray  # [m, m], H
+    reduction: FloatArray  # [m, m], H; in C order always: the order of rounding depends on it
     jitter: float  # what had to be added to a diagonal for its Cholesky decomposition, relative; mostly 0
 
     def mean(self, features: FloatArray) -> FloatArray:
@@ -77,7 +77,7 @@ def projected_posterior(
     inner_inverse = cho_solve((inner_factor, True), np.eye(len(inner)))
     known = np.eye(len(inner)) - noise * inner_inverse  # eigenvalues in [0, 1)
     known_factor, more_jitter = sturdy_cholesky(0.5 * (known + known.T))
-    reduction = solve_triangular(lower, known_factor, lower=True, trans=1)
+    reduction = np.ascontiguousarray(solve_triangular(lower, known_factor, lower=True, trans=1))
     return Posterior(hyper, features[basis.pivots], weights, reduction, max(jitter, more_jitter))
 
 
@@ -87,7 +87,9 @@ def exact_posterior(features: FloatArray, targets: FloatArray, hyper: Hyperparam
     total[np.diag_indices_from(total)] += hyper.noise_variance
     lower, jitter = sturdy_cholesky(total)  # l. 2
     weights = cho_solve((lower, True), targets)  # l. 3
-    reduction = solve_triangular(lower, np.eye(len(lower)), lower=True, trans=1)  # l. 5, 6
+    reduction = np.ascontiguousarray(  # l. 5, 6
+        solve_triangular(lower, np.eye(len(lower)), lower=True, trans=1)
+    )
     return Posterior(hyper, features, weights, reduction, jitter)
 
 

@@ -32,6 +32,7 @@ from optimist.models.prediction import Prediction
 from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
 from optimist.transitions import Transitions
 
+THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
 EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
 FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
 
@@ -103,16 +104,21 @@ class GPDynamics:
                 return rule.uncertainty(grid, action, None, self.seen)
             return np.full(grid.n_nodes, rule.untried)
         control = self.controls[action] if self.settings.joint else None
-        variances = None
-        if rule.needs_variance:
-            priors = np.array([regressor.prior_variance for regressor in regressors])
-            variances = Variances(np.empty((grid.n_dims, grid.n_nodes)), priors)
+        thin = grid.thinned() if grid.n_nodes > THIN_ABOVE else grid
+        normalised = np.empty((grid.n_dims, thin.n_nodes))
         for axis, regressor in enumerate(regressors):
-            mean, variance = regressor.predict_on(grid, control, with_variance=rule.needs_variance)
+            together = rule.needs_variance and thin is grid
+            mean, variance = regressor.predict_on(grid, control, with_variance=together)
             next_states[:, axis] += mean
-            if variances is not None and variance is not None:
-                variances.normalised[axis] = variance
-        return rule.uncertainty(grid, action, variances, self.seen)
+            if rule.needs_variance and variance is None:
+                _, variance = regressor.predict_on(thin, control)
+            if variance is not None:
+                normalised[axis] = variance
+        if not rule.needs_variance:
+            return rule.uncertainty(grid, action, None, self.seen)
+        priors = np.array([regressor.prior_variance for regressor in regressors])
+        normalised = normalised if thin is grid else thin.spread(normalised, grid)
+        return rule.uncertainty(grid, action, Variances(normalised, priors), self.seen)
 
     def _shares(
         self, states: FloatArray, controls: FloatArray
@@ -132,16 +138,19 @@ class GPDynamics:
 
 def usable(box: Box, transitions: Transitions) -> BoolArray:
     """Which coordinates of which transitions to learn from: those no edge had a hand in.  [n, d]"""
-    before, after = _on_edge(box, transitions.states), _on_edge(box, transitions.next_states)
-    arrived = (after & ~before).any(axis=1, keepdims=True)
-    return np.asarray(~arrived & ~after)
+    states, next_states = transitions.states, transitions.next_states
+    arrived = np.zeros(len(states), dtype=np.bool_)
+    touches = np.zeros(states.shape, dtype=np.bool_)
+    for edge in (box.low, box.high):
+        after = _on(edge, next_states, box)
+        touches |= after
+        arrived |= (after & ~_on(edge, states, box)).any(axis=1)
+    return np.asarray(~touches & ~arrived[:, np.newaxis])
 
 
-def _on_edge(box: Box, states: FloatArray) -> BoolArray:
-    """Whether each coordinate lies on an edge of its axis; never on a periodic one.  [n, d]"""
-    near = EDGE * box.widths
-    touches = (np.abs(states - box.low) <= near) | (np.abs(states - box.high) <= near)
-    return np.asarray(touches & ~box.periodic)
+def _on(edge: FloatArray, states: FloatArray, box: Box) -> BoolArray:
+    """Whether each coordinate lies on that edge of its axis; never on a periodic one.  [n, d]"""
+    return np.asarray((np.abs(states - edge) <= EDGE * box.widths) & ~box.periodic)
 
 
 def fit_dynamics(
@@ -190,6 +199,7 @@ def fit_dynamics(
             settings.regressor,
             before[axis] if before is not None else None,
             stream,
+            unit=float(inputs.scales[axis]),
         )
 
     def fit_group(number: int, members: BoolArray) -> tuple[Regressor, ...] | None:

@@ -93,14 +93,17 @@ def fit_regressor(
     settings: RegressorSettings,
     previous: Regressor | None,
     stream: np.random.Generator,
+    *,
+    unit: float = 1.0,
 ) -> Regressor:
     """From raw inputs [n, k] and displacements [n]: refitted if the data grew enough, else reconditioned.
 
     `inputs` is the scaling to take when hyperparameters are looked for; a recondition keeps the previous.
+    `unit` is the scale of targets that are all zero, which tell nothing of their own.
     """
     if previous is not None and len(targets) < settings.refit_growth * previous.n_fitted:
         return _conditioned(points, targets, settings, previous)
-    mean, scale = _standardisation(targets)
+    mean, scale = _standardisation(targets, unit)
     rows = np.arange(len(targets))
     if len(targets) > settings.subset:
         rows = stream.choice(len(targets), settings.subset, replace=False)
@@ -134,13 +137,13 @@ def _conditioned(
     )
 
 
-def _standardisation(targets: FloatArray) -> tuple[float, float]:
+def _standardisation(targets: FloatArray, unit: float) -> tuple[float, float]:
     """Mean and scale; constant targets are left on the scale of their size."""
     mean, spread = float(targets.mean()), float(targets.std())
     size = float(np.abs(targets).max())
     if spread > SMALLEST_SPREAD * size:
         return mean, spread
-    return mean, size if size > 0.0 else 1.0
+    return mean, size if size > 0.0 else unit
 
 
 def _rescaled(previous: Regressor, inputs: Inputs, metric: Metric) -> FloatArray | None:

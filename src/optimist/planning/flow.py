@@ -20,7 +20,7 @@ import numpy as np
 from optimist.box import BoolArray, FloatArray
 from optimist.compiled.interpolation import follow
 from optimist.grid import Grid
-from optimist.planning.tables import BLOCK, Successors, Tables, value_bounds
+from optimist.planning.tables import BLOCK, Successors, Tables, require_uncertainty, value_bounds
 from optimist.task import Task
 
 
@@ -34,12 +34,13 @@ class Flow:
     @classmethod
     def of(cls, grid: Grid, successors: Successors) -> Flow:
         """From the successors of all nodes under all actions."""
-        n_actions, n_nodes, n_dims = successors.next_states.shape
-        if (n_nodes, n_dims) != (grid.n_nodes, grid.n_dims):
+        shape = successors.next_states.shape
+        if len(shape) != 3 or shape[1:] != (grid.n_nodes, grid.n_dims):
             raise ValueError(
-                f"`next_states` must have shape (n_actions, {grid.n_nodes}, {grid.n_dims}); "
-                f"got {successors.next_states.shape}."
+                f"`next_states` must have shape (n_actions, {grid.n_nodes}, {grid.n_dims}); got {shape}."
             )
+        n_actions, n_nodes, n_dims = shape
+        require_uncertainty(successors.uncertainty, (n_actions, n_nodes))
         nodes = grid.nodes
         rows = np.zeros((n_nodes, _width(grid)))
         fields = np.empty((n_actions, prod(grid.padded_shape) * _width(grid)))
@@ -56,6 +57,8 @@ class Flow:
 
     def step(self, states: FloatArray, action: int) -> tuple[FloatArray, FloatArray]:
         """Successors of `states` [n, d] under one action, and how uncertain they are.  [n, d], [n]"""
+        if not 0 <= action < self.n_actions:
+            raise ValueError(f"The action must be one of 0 to {self.n_actions - 1}; got {action}.")
         next_states, uncertainty = self._follow(states, (action, action + 1))
         return next_states[:, 0], uncertainty[:, 0]
 
@@ -66,6 +69,14 @@ class Flow:
     def uncertainty(self, states: FloatArray) -> FloatArray:
         """Of every action, interpolated.  [n, n_actions]"""
         return self.step_all(states)[1]
+
+    def require_fits(self, task: Task) -> None:
+        """Raise ValueError when it belongs to another kind of task."""
+        if (self.n_actions, self.grid.n_dims) != (task.n_actions, task.box.n_dims):
+            raise ValueError(
+                f"The flow must have the actions and axes of the task ({task.n_actions}, {task.box.n_dims}); "
+                f"got {self.n_actions} and {self.grid.n_dims}."
+            )
 
     def _follow(self, states: FloatArray, actions: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
         states = self.grid.checked(states)
@@ -101,6 +112,7 @@ def tabulate_held(flow: Flow, task: Task, steps: int) -> Tables:
     """
     if not 1 <= steps <= task.max_steps:
         raise ValueError(f"`hold` must be a whole number from 1 to {task.max_steps}; got {steps}.")
+    flow.require_fits(task)
     grid = flow.grid
     shape = (grid.n_nodes, task.n_actions)
     cells = np.empty(shape, dtype=np.int32)

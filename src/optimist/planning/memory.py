@@ -12,7 +12,7 @@ GIGABYTE = 1e9
 def needed_bytes(shape: Sequence[int], n_actions: int) -> int:
     """About what predicting, tabulating and solving take at their peak."""
     d = len(shape)
-    per_action = 8 * d + (4 + 4 * d + 16) + 24 + 16  # successors, tables, backup, Q-values
+    per_action = 8 * d + (4 + 4 * d + 16) + 24 + 16 + 8 * (d + 2)  # successors, tables, backup, Q, flow
     per_node = (4 + 4 * d + 24) + 5 * 8 + 4  # packed policy, values and their copies, places
     return prod(shape) * (n_actions * per_action + per_node)
 

@@ -27,6 +27,15 @@ def affordable_depth(n_actions: int) -> int:
     return max(1, int(np.log(MOST_LEAVES) / np.log(max(n_actions, 2)) + 1e-9))
 
 
+def require_affordable(n_actions: int, depth: int) -> None:
+    """Raise ValueError when a search of `depth` steps is impossible or would never end."""
+    if depth < 1 or depth > 64 or n_actions**depth > BLOCK:
+        raise ValueError(
+            f"`depth` must be at least 1, with at most {BLOCK} sequences of actions; "
+            f"got {depth} with {n_actions} actions."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
     """Q(x, a) by a search of `depth` steps: (1 - c) (r + discount max ...) + c V_MAX on the way.
@@ -40,11 +49,10 @@ class Search:
     depth: int = 1
 
     def __post_init__(self) -> None:
-        if self.depth < 1 or self.task.n_actions**self.depth > BLOCK:
-            raise ValueError(
-                f"`depth` must be at least 1, with at most {BLOCK} sequences of actions; "
-                f"got {self.depth} with {self.task.n_actions} actions."
-            )
+        require_affordable(self.task.n_actions, self.depth)
+        self.flow.require_fits(self.task)
+        if self.q_function.grid is not self.flow.grid:
+            raise ValueError("The Q-values must lie on the grid of the flow; got two grids.")
 
     def __call__(self, states: FloatArray) -> FloatArray:
         """Q-values of all actions in `states` [n, d].  [n, n_actions]"""

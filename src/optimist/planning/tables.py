@@ -136,14 +136,17 @@ def optimistic(tables: Tables) -> Tables:
     )
 
 
-def _by_node(uncertainty: FloatArray, shape: tuple[int, ...]) -> FloatArray | None:
-    """Checked and transposed: [n_nodes, n_actions], a copy; None when all is known."""
+def require_uncertainty(uncertainty: FloatArray, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless it has that shape and lies in [0, 1]."""
     if uncertainty.shape != shape:
         raise ValueError(f"`uncertainty` must have shape {shape}; got {uncertainty.shape}.")
-    if not uncertainty.any():
-        return None
     if not (uncertainty.min() >= 0.0 and uncertainty.max() <= 1.0):
         raise ValueError(
             f"`uncertainty` must lie in [0, 1]; got values from {uncertainty.min()} to {uncertainty.max()}."
         )
-    return np.array(uncertainty.T, order="C")
+
+
+def _by_node(uncertainty: FloatArray, shape: tuple[int, ...]) -> FloatArray | None:
+    """Checked and transposed: [n_nodes, n_actions], a copy; None when all is known."""
+    require_uncertainty(uncertainty, shape)
+    return np.array(uncertainty.T, order="C") if uncertainty.any() else None

@@ -1,0 +1,161 @@
+"""The loop: one generator. It acts, records and learns; whoever wants to know listens to what it yields.
+
+The order is what makes a run survive anything: a transition is recorded before the agent may act on it,
+and an update is a function of what is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from optimist.agents import GPRMaxAgent, Update
+from optimist.box import FloatArray
+from optimist.runs.checkpoint import save_checkpoint
+from optimist.runs.store import EpisodeRow, RunError, RunStore
+from optimist.task import Task
+from optimist.transitions import Transition
+
+RESET_STREAM = 0x726573  # purpose number of the seeds that episodes begin with
+
+
+class Environment(Protocol):
+    """What the loop needs of a Gymnasium environment whose observations are states."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """Begin an episode."""
+        ...
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:
+        """Go on by one step."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where in a run the loop is: an episode that goes on, or (without a state) one to begin."""
+
+    episode: int = 1
+    step: int = 0
+    total_reward: float = 0.0
+    state: FloatArray | None = None  # [d]
+
+
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """A transition was made and recorded."""
+
+    number: int  # from 1
+    episode: int  # from 1
+    step: int  # in the episode, from 1
+    transition: Transition
+    outside: bool  # the successor lies outside the task's box
+    place: Place  # where the run is now
+    ended: EpisodeRow | None  # the episode, if this was its last
+
+
+@dataclass(frozen=True, eq=False)
+class Updated:
+    """The agent learned and planned."""
+
+    update: Update
+
+
+Event = Stepped | Updated
+
+
+def interact(
+    environment: Environment,
+    agent: GPRMaxAgent,
+    *,
+    seed: int,
+    place: Place | None = None,
+    store: RunStore | None = None,
+) -> Iterator[Event]:
+    """Episodes without end, from `place` on. Updates that are due come first."""
+    place = place or Place()
+    while True:
+        if agent.due:
+            yield from _update(agent, store)
+        if place.state is None:
+            place = Place(place.episode, state=_begin(environment, agent.task, seed, place.episode))
+        stepped = _stepped(environment, agent, place)
+        if store is not None:
+            store.append(stepped.transition, place.episode, outside=stepped.outside, ended=stepped.ended)
+        agent.observe(stepped.transition)
+        yield stepped
+        place = stepped.place
+
+
+def _stepped(environment: Environment, agent: GPRMaxAgent, place: Place) -> Stepped:
+    """One step of the environment: nothing is recorded yet, nothing learned."""
+    episode, step, number = place.episode, place.step + 1, agent.n_transitions + 1
+    transition = _step(environment, agent, place)
+    total = place.total_reward + transition.reward
+    outside = not transition.terminated and not agent.task.box.contains(transition.next_state)
+    if transition.terminated or transition.truncated:
+        ending = "terminated" if transition.terminated else "truncated"
+        row = EpisodeRow(episode, step, total, number, ending)
+        return Stepped(number, episode, step, transition, outside, Place(episode + 1), row)
+    on = Place(episode, step, total, transition.next_state)
+    return Stepped(number, episode, step, transition, outside, on, None)
+
+
+def _update(agent: GPRMaxAgent, store: RunStore | None) -> Iterator[Event]:
+    update = agent.update()
+    if store is not None:
+        store.record_plan(update)
+        save_checkpoint(agent, store.directory)
+    yield Updated(update)
+
+
+def reset_seed(seed: int, episode: int) -> int:
+    """The seed an episode begins with: the environment need not remember anything between episodes."""
+    return int(np.random.SeedSequence([seed, RESET_STREAM, episode]).generate_state(1)[0])
+
+
+def _begin(environment: Environment, task: Task, seed: int, episode: int) -> FloatArray:
+    try:
+        observation, _ = environment.reset(seed=reset_seed(seed, episode))
+    except Exception as error:
+        raise RunError(f"The environment failed to begin episode {episode}: {_said(error)}.") from error
+    return checked_state(task, observation, f"at the beginning of episode {episode}")
+
+
+def _step(environment: Environment, agent: GPRMaxAgent, place: Place) -> Transition:
+    assert place.state is not None
+    step = place.step + 1
+    action, where = agent.act(place.state), f"in step {step} of episode {place.episode}"
+    try:
+        observation, reward, terminated, truncated, _ = environment.step(action)
+    except Exception as error:
+        raise RunError(f"The environment failed at action {action} {where}: {_said(error)}.") from error
+    next_state = checked_state(agent.task, observation, where)
+    if not np.isfinite(reward):
+        raise RunError(f"The reward must be finite; got {reward} {where}.")
+    cut = step >= agent.task.max_steps and not terminated
+    truncated = not terminated and (truncated or cut)
+    return Transition(place.state, action, float(reward), next_state, bool(terminated), bool(truncated))
+
+
+def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
+    """An observation as a state, wrapped on periodic axes; an error when it cannot be one.  [d]"""
+    try:
+        state = np.array(observation, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RunError(f"An observation must be an array of numbers; got {observation!r} {where}.") from error
+    if state.shape != (task.box.n_dims,):
+        raise RunError(
+            f"An observation must have shape ({task.box.n_dims},), as the task has; got {state.shape} {where}."
+        )
+    if not np.isfinite(state).all():
+        raise RunError(f"An observation must be finite; got {state.tolist()} {where}.")
+    return task.box.wrap(state)
+
+
+def _said(error: BaseException) -> str:
+    text = str(error).strip().rstrip(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

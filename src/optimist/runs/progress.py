@@ -1,0 +1,53 @@
+"""What a learning run shows while it goes on: one line, on standard error, when that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from optimist.runs.loop import Event, Stepped, Updated
+
+
+class LearningProgress:
+    """Listens to a run: episode, steps, reward, what is known, time spent fitting and planning."""
+
+    def __init__(self, bar: Progress, task: TaskID, *, by_episode: bool) -> None:
+        self._bar, self._task, self._by_episode = bar, task, by_episode
+        self._reward = 0.0
+        self._known = "nothing known yet"
+        self._fitting = self._planning = 0.0
+
+    @classmethod
+    @contextmanager
+    def shown(cls, wanted: bool, most: int | None, episodes: int | None, done: int = 0) -> Iterator[Self]:
+        """A listener that shows a bar up to `most` transitions or so many episodes, if `wanted`."""
+        columns = (SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
+        visible = wanted and sys.stderr.isatty()
+        with Progress(*columns, console=Console(stderr=True), transient=True, disable=not visible) as bar:
+            task = bar.add_task("learning", total=episodes if most is None else most, completed=done)
+            yield cls(bar, task, by_episode=most is None)
+
+    def __call__(self, event: Event) -> None:
+        """Show it."""
+        if isinstance(event, Updated):
+            update = event.update
+            self._known = f"{1.0 - update.mean_uncertainty:.0%} known"
+            self._known += ", settled" if update.settled else ""
+            self._fitting += update.fit_seconds
+            self._planning += update.predict_seconds + update.plan_seconds
+        else:
+            self._step(event)
+
+    def _step(self, event: Stepped) -> None:
+        self._reward = event.transition.reward + (self._reward if event.step > 1 else 0.0)
+        text = (
+            f"episode {event.episode}, step {event.step}, total reward {self._reward:.4g}, {self._known}, "
+            f"fitting {self._fitting:.1f} s, planning {self._planning:.1f} s"
+        )
+        completed = event.place.episode - 1 if self._by_episode else event.number
+        self._bar.update(self._task, completed=completed, description=text)

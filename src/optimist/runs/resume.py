@@ -1,0 +1,89 @@
+"""Going on after an interruption of whatever kind, as if it had not been.
+
+The agent is brought to where it was by its checkpoint and by making again whatever updates came after it.
+If the environment can be put into a state (ours can), the episode goes on where it stopped and the whole run
+ends bit-identical to one never disturbed. An outside environment cannot: its episode is closed as
+abandoned, and a fresh one begins with everything learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+from optimist.agents import GPRMaxAgent
+from optimist.box import FloatArray
+from optimist.runs.checkpoint import load_checkpoint, save_checkpoint
+from optimist.runs.loop import Place, reset_seed
+from optimist.runs.store import EpisodeRow, RunStore
+
+TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
+
+Restore = Callable[[FloatArray], None]
+
+
+def restorer(environment: gymnasium.Env[Any, Any]) -> Restore | None:
+    """How to put `environment` into a state, if it can be: `restore(state)` of the innermost one."""
+    inner = environment
+    while isinstance(inner, TRANSPARENT):
+        inner = inner.env
+    restore: Restore | None = getattr(inner, "restore", None)
+    return restore
+
+
+def resume(store: RunStore, agent: GPRMaxAgent, environment: gymnasium.Env[Any, Any]) -> Place:
+    """Bring agent and environment to where the run stopped; where that is."""
+    replay(store, agent)
+    episode, steps, total = store.open_episode()
+    if steps == 0:
+        return Place(episode)
+    place = Place(episode, steps, total, agent.transitions[-1].next_state)
+    return put(environment, place, seed=agent.seed) or abandon(place, agent.n_transitions, store)[0]
+
+
+def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Place | None:
+    """Put the environment where `place` is; None when it cannot be."""
+    restore = restorer(environment)
+    if place.state is None:
+        return place
+    if restore is None:
+        return None
+    environment.reset(seed=reset_seed(seed, place.episode))  # wrappers insist on it
+    _count_steps(environment, place.step)
+    restore(place.state)
+    return place
+
+
+def _count_steps(environment: gymnasium.Env[Any, Any], steps: int) -> None:
+    """Have time limits know how long the episode has been going on; Gymnasium offers no public way."""
+    while isinstance(environment, TRANSPARENT):
+        if isinstance(environment, TimeLimit):
+            environment._elapsed_steps = steps  # type: ignore[assignment]
+        environment = environment.env
+
+
+def abandon(place: Place, n_transitions: int, store: RunStore | None) -> tuple[Place, EpisodeRow | None]:
+    """Close the episode that cannot go on: where the next one begins, and what is recorded of this one."""
+    if place.step == 0:
+        return Place(place.episode), None
+    row = EpisodeRow(place.episode, place.step, place.total_reward, n_transitions, "abandoned")
+    if store is not None:
+        store.end_episode(row)
+    return Place(place.episode + 1), row
+
+
+def replay(store: RunStore, agent: GPRMaxAgent, *, recording: bool = True) -> None:
+    """Bring the agent to where it was after the last recorded transition."""
+    transitions = store.transitions()
+    knowledge = load_checkpoint(store.directory, agent, transitions)
+    agent.restore(transitions[: knowledge.n_transitions if knowledge is not None else 0], knowledge)
+    for transition in transitions[agent.n_transitions :]:
+        if agent.due:
+            update = agent.update()
+            if recording:
+                store.record_plan(update)
+                save_checkpoint(agent, store.directory)
+        agent.observe(transition)

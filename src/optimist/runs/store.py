@@ -1,0 +1,296 @@
+"""The store of a run: one SQLite file. A transition is on disk before the agent acts again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optimist.agents import Update
+from optimist.box import FloatArray
+from optimist.runs.lock import Lock
+from optimist.transitions import Transition
+
+FORMAT_VERSION = 1
+FILE = "run.sqlite"
+
+SCHEMA = """
+CREATE TABLE header (document TEXT NOT NULL);
+CREATE TABLE transitions (
+    number INTEGER PRIMARY KEY,       -- from 1
+    episode INTEGER NOT NULL,         -- from 1
+    state BLOB NOT NULL,              -- float64, little-endian, as observed
+    action INTEGER NOT NULL,
+    reward REAL NOT NULL,
+    next_state BLOB NOT NULL,
+    terminated INTEGER NOT NULL,
+    truncated INTEGER NOT NULL,
+    outside INTEGER NOT NULL          -- the successor lay outside the task's box (clipped to plan on it)
+);
+CREATE TABLE episodes (
+    episode INTEGER PRIMARY KEY,
+    steps INTEGER NOT NULL,
+    total_reward REAL NOT NULL,
+    transitions INTEGER NOT NULL,     -- in the run when it ended
+    ending TEXT NOT NULL              -- terminated, truncated, or abandoned (an outside environment, resumed)
+);
+CREATE TABLE plans (
+    n_transitions INTEGER PRIMARY KEY,
+    fit_seconds REAL NOT NULL,
+    predict_seconds REAL NOT NULL,
+    plan_seconds REAL NOT NULL,
+    sweeps INTEGER NOT NULL,
+    residual REAL NOT NULL,
+    converged INTEGER NOT NULL,
+    mean_drift REAL,
+    uncertainty_drift REAL,
+    mean_uncertainty REAL NOT NULL,
+    basis_sizes TEXT NOT NULL,        -- JSON
+    hyperparameters TEXT NOT NULL,    -- JSON, logarithms
+    settled INTEGER NOT NULL
+);
+"""
+
+
+class RunError(Exception):
+    """The work failed; what was recorded is safe. One sentence."""
+
+
+@dataclass(frozen=True)
+class EpisodeRow:
+    """How one episode went."""
+
+    episode: int  # from 1
+    steps: int
+    total_reward: float
+    transitions: int  # in the run when it ended
+    ending: str  # terminated, truncated or abandoned
+
+
+class RunStore:
+    """The record of one run. One writer at a time; readers never block it."""
+
+    def __init__(self, directory: Path, connection: sqlite3.Connection, lock: Lock | None) -> None:
+        self.directory = directory
+        self._connection = connection
+        self._lock = lock
+
+    @classmethod
+    def create(cls, directory: Path, header: dict[str, Any]) -> RunStore:
+        """A new run in a new or empty directory."""
+        directory = Path(directory)
+        if (directory / FILE).exists():
+            raise ValueError(
+                f"The run directory must be new; got {directory}, which holds a run. "
+                f"`optimist resume {directory}` goes on with it."
+            )
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = Lock.take(directory)
+        except OSError as error:
+            raise ValueError(
+                f"The run directory must be writable; got {directory}: {error.strerror}."
+            ) from error
+        try:
+            return cls._filled(directory, lock, header)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def _filled(cls, directory: Path, lock: Lock, header: dict[str, Any]) -> RunStore:
+        # Filled beside and renamed: a run either is there with its settings or is not there.
+        beside = directory / (FILE + ".new")
+        beside.unlink(missing_ok=True)
+        with _told(directory):
+            connection = sqlite3.connect(beside)
+            connection.executescript(SCHEMA)
+            document = json.dumps({"format_version": FORMAT_VERSION} | header)
+            connection.execute("INSERT INTO header VALUES (?)", (document,))
+            connection.commit()
+            connection.close()
+            beside.rename(directory / FILE)
+            return cls(directory, _connect(directory), lock)
+
+    @classmethod
+    def open(cls, directory: Path, *, writing: bool) -> RunStore:
+        """An existing run; for writing it is locked."""
+        directory = Path(directory)
+        if not (directory / FILE).is_file():
+            raise ValueError(f"The run directory must hold a run ({FILE}); got {directory}, which does not.")
+        try:
+            lock = Lock.take(directory) if writing else None
+        except OSError as error:
+            raise ValueError(
+                f"The run directory must be writable; got {directory}: {error.strerror}."
+            ) from error
+        try:
+            with _told(directory):
+                store = cls(directory, _connect(directory, writing=writing), lock)
+                version = store.header["format_version"]
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
+        if version != FORMAT_VERSION:
+            store.close()
+            raise ValueError(
+                f"The run must be of format {FORMAT_VERSION}; got {version}, of another version of Optimist."
+            )
+        return store
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """Settings and all that says what the run is."""
+        row = self._connection.execute("SELECT document FROM header").fetchone()
+        document: dict[str, Any] = json.loads(row[0])
+        return document
+
+    def want(self, episodes: int) -> None:
+        """Record how many episodes the run is to have, for whoever resumes it."""
+        document = json.dumps(self.header | {"episodes": episodes})
+        with _told(self.directory), self._connection as connection:
+            connection.execute("UPDATE header SET document = ?", (document,))
+
+    def append(
+        self, transition: Transition, episode: int, *, outside: bool, ended: EpisodeRow | None = None
+    ) -> None:
+        """Record a transition, and the end of its episode with it; on disk when this returns."""
+        with _told(self.directory), self._connection as connection:
+            connection.execute(
+                "INSERT INTO transitions (episode, state, action, reward, next_state, terminated, truncated, "
+                "outside) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    episode,
+                    _packed(transition.state),
+                    transition.action,
+                    transition.reward,
+                    _packed(transition.next_state),
+                    transition.terminated,
+                    transition.truncated,
+                    outside,
+                ),
+            )
+            if ended is not None:
+                _insert(connection, "episodes", asdict(ended))
+
+    def end_episode(self, row: EpisodeRow) -> None:
+        """Record the end of an episode that ended without a transition of its own."""
+        with _told(self.directory), self._connection as connection:
+            _insert(connection, "episodes", asdict(row))
+
+    def record_plan(self, update: Update) -> None:
+        """Record an update; one made again after an interruption replaces itself."""
+        row = asdict(update)
+        drift = row.pop("drift") or {"mean_drift": None, "uncertainty_drift": None}
+        for name in ("basis_sizes", "hyperparameters"):
+            row[name] = json.dumps(row[name])
+        with _told(self.directory), self._connection as connection:
+            _insert(connection, "plans", row | drift)
+
+    @property
+    def n_transitions(self) -> int:
+        """How many there are."""
+        return int(self._connection.execute("SELECT count(*) FROM transitions").fetchone()[0])
+
+    def transitions(self) -> list[Transition]:
+        """All of them, in order."""
+        rows = self._connection.execute(
+            "SELECT state, action, reward, next_state, terminated, truncated FROM transitions ORDER BY number"
+        )
+        return [
+            Transition(_unpacked(row[0]), row[1], row[2], _unpacked(row[3]), bool(row[4]), bool(row[5]))
+            for row in rows
+        ]
+
+    def episodes(self) -> list[EpisodeRow]:
+        """Those that have ended, in order."""
+        rows = self._connection.execute(
+            "SELECT episode, steps, total_reward, transitions, ending FROM episodes ORDER BY episode"
+        )
+        return [EpisodeRow(*row) for row in rows]
+
+    def open_episode(self) -> tuple[int, int, float]:
+        """The episode that goes on: its number, steps and total reward so far."""
+        done = len(self.episodes())
+        rewards = self._connection.execute(
+            "SELECT reward FROM transitions WHERE episode = ? ORDER BY number", (done + 1,)
+        ).fetchall()
+        total = 0.0
+        for (reward,) in rewards:  # in this order, as the loop adds them up
+            total += reward
+        return done + 1, len(rewards), total
+
+    def n_outside(self) -> int:
+        """How many successors lay outside the task's box."""
+        return int(self._connection.execute("SELECT sum(outside) FROM transitions").fetchone()[0] or 0)
+
+    def plans(self) -> list[dict[str, Any]]:
+        """One dictionary per update, in order."""
+        cursor = self._connection.execute("SELECT * FROM plans ORDER BY n_transitions")
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        for row in rows:
+            for name in ("basis_sizes", "hyperparameters"):
+                row[name] = json.loads(row[name])
+        return rows
+
+    def stopped_learning_at(self) -> int | None:
+        """The number of transitions after which learning stopped."""
+        row = self._connection.execute("SELECT min(n_transitions) FROM plans WHERE settled").fetchone()
+        return row[0] if row[0] is None else int(row[0])
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._connection.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> RunStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _connect(directory: Path, *, writing: bool = True) -> sqlite3.Connection:
+    file = directory / FILE
+    if not writing:
+        return sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA journal_mode = WAL")  # readers do not block the writer
+    connection.execute("PRAGMA synchronous = FULL")  # on disk at every commit, a power cut included
+    return connection
+
+
+@contextmanager
+def _told(directory: Path) -> Iterator[None]:
+    """Turn SQLite's errors into one sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise RunError(
+            f"The record of the run in {directory} could not be used: {error}. What was recorded is safe; "
+            f"once the cause is mended, `optimist resume {directory}` goes on."
+        ) from error
+    except OSError as error:
+        raise RunError(f"The run in {directory} could not be written: {error.strerror}.") from error
+
+
+def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:
+    names, marks = ", ".join(row), ", ".join("?" * len(row))
+    connection.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
+
+
+def _packed(state: FloatArray) -> bytes:
+    return np.asarray(state, dtype="<f8").tobytes()
+
+
+def _unpacked(blob: bytes) -> FloatArray:
+    return np.frombuffer(blob, dtype="<f8").astype(np.float64)

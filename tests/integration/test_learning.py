@@ -1,0 +1,37 @@
+"""Learning from nothing, within generous bounds: what the issue asks of every seed."""
+
+from __future__ import annotations
+
+import pytest
+
+from optimist import GPRMax
+from optimist.environments.system_environment import SystemEnvironment
+from optimist.experiments.online import evaluate, learning_settings
+from optimist.systems import SYSTEMS
+
+
+def learned(problem: str, agent: str, *, seed: int, episodes: int) -> GPRMax:
+    learner = GPRMax(SystemEnvironment(problem), settings=learning_settings(problem, agent), seed=seed)
+    return learner.learn(episodes=episodes)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_mountain_car_is_driven_up_in_113_steps_from_the_third_episode_on(seed: int) -> None:
+    learner = learned("mountain-car", "gp-rmax-exp", seed=seed, episodes=5)
+    assert all(row.ending == "terminated" for row in learner.episodes)
+    assert max(row.steps for row in learner.episodes[2:]) <= 113
+    assert learner.n_outside == 0
+
+
+def test_mountain_car_is_learned_without_exploration_too() -> None:
+    learner = learned("mountain-car", "gp-rmax-noexp", seed=0, episodes=5)
+    assert max(row.steps for row in learner.episodes[2:]) <= 113
+
+
+def test_pendulum_is_swung_up_at_the_third_episode() -> None:
+    learner = learned("pendulum", "gp-rmax-exp", seed=0, episodes=3)
+    assert [row.steps for row in learner.episodes] == [500] * 3
+    assert learner.episodes[2].total_reward >= -20.5
+    # and what was learned is worth as much when nothing is learned any more
+    greedy, _ = evaluate(learner, SYSTEMS["pendulum"], n_random=0)
+    assert greedy.total_rewards.min() >= -20.5
