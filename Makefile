@@ -1,4 +1,4 @@
-# make run     plan mountain car with the true dynamics, print the result, draw the picture
+# make run     learn mountain car from nothing, print the learning curve, draw what was learned
 # make test    lint, types, architecture, tests
 # make bench   measure us and the peers, write benchmarks/results.json and benchmarks/README.md
 # make install .venv with everything
@@ -17,8 +17,9 @@ install: .venv/installed
 	touch $@
 
 run: install
+	rm -rf out/mountain-car
 	mkdir -p out
-	$(BIN)/optimist plan mountain-car --plot out/mountain-car.png
+	$(BIN)/optimist learn mountain-car --run out/mountain-car --plot out/mountain-car.png
 
 test: install
 	$(BIN)/ruff check .

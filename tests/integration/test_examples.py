@@ -14,6 +14,7 @@ CASES = {
     "environments.py": ([], "Acrobot: total reward"),
     "model_learning.py": (["model.png"], "after 120 transitions: mean uncertainty"),
     "model_error.py": (["mountain-car", "1"], "| mountain-car | joint |"),
+    "learning_results.py": (["mountain-car", "--seeds", "1", "--episodes", "2"], "median per episode:"),
     "planning_quality.py": (["mountain-car"], "| mountain-car | ours | 100 x 100 | -103 |"),
 }
 

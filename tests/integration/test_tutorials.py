@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 USAGE = Path(__file__).parents[2] / "docs" / "usage"
-CASES = ["your-environment.md"]
+CASES = ["learning.md", "your-environment.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -148,9 +148,7 @@ def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise RunError(f"An observation must be an array of numbers; got {observation!r} {where}.") from error
     if state.shape != (task.box.n_dims,):
-        raise RunError(
-            f"An observation must have shape ({task.box.n_dims},), as the task has; got {state.shape} {where}."
-        )
+        raise RunError(f"An observation must have shape ({task.box.n_dims},); got {state.shape} {where}.")
     if not np.isfinite(state).all():
         raise RunError(f"An observation must be finite; got {state.tolist()} {where}.")
     return task.box.wrap(state)
