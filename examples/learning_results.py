@@ -25,7 +25,7 @@ def recorded(problem: str, agent: str, preset: str, seed: int, episodes: int, di
         learner, _ = open_run(directory, writing=True)
     else:
         settings = learning_settings(problem, agent, preset=preset)
-        learner = start_run(problem, settings, agent=agent, seed=seed, run=directory)
+        learner = start_run(problem, settings, agent=agent, seed=seed, run=directory, episodes=episodes)
     with learner:
         if len(learner.episodes) < episodes:
             learner.learn(episodes=episodes)

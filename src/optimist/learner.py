@@ -17,10 +17,20 @@ from optimist.box import FloatArray
 from optimist.grid import Grid
 from optimist.models import GPDynamics
 from optimist.planning import Plan, QFunction, Search
-from optimist.runs import EpisodeRow, Event, Place, RunStore, Stepped, interact, load_agent, save_agent
+from optimist.runs import (
+    EpisodeRow,
+    Event,
+    Place,
+    RunError,
+    RunStore,
+    Stepped,
+    interact,
+    load_agent,
+    save_agent,
+)
 from optimist.runs.checkpoint import describe_task, require_same_task
 from optimist.runs.progress import LearningProgress
-from optimist.runs.resume import abandon, put, replay, resume
+from optimist.runs.resume import abandon, open_place, put, replay, resume
 from optimist.task import Task
 from optimist.transitions import Transitions
 
@@ -61,15 +71,15 @@ class GPRMax:
         task = task if task is not None else _task_of(env)
         settings = settings if settings is not None else settings_of(agent)
         learner = GPRMaxAgent(task, settings, seed=_checked_seed(seed))
-        store = None
-        if env is not None:
-            _require_discrete(env, task)
+        self._assemble(learner, env, None, name=agent)
         if run is not None:
-            store = RunStore.create(Path(run), run_header(learner, agent, problem=_problem_of(env)))
-        self._assemble(learner, env, store)
+            self.record(run)
 
-    def _assemble(self, agent: GPRMaxAgent, env: Environment | None, store: RunStore | None) -> None:
+    def _assemble(
+        self, agent: GPRMaxAgent, env: Environment | None, store: RunStore | None, name: str = "gp-rmax"
+    ) -> None:
         self._agent = agent
+        self._name = name
         self._store = store
         self._episodes: list[EpisodeRow] = []
         self._n_outside = 0
@@ -79,6 +89,13 @@ class GPRMax:
         self.env = env
         if env is not None:
             _require_discrete(env, agent.task)
+
+    def record(self, run: str | Path, *, episodes: int | None = None) -> None:
+        """Record what follows in a new directory; `episodes` is for whoever resumes it."""
+        if self._store is not None or self.num_timesteps:
+            raise ValueError("A run must be recorded from its first transition on; got one that has begun.")
+        header = run_header(self._agent, self._name, _problem_of(self.env))
+        self._store = RunStore.create(Path(run), header | {"episodes": episodes or 1})
 
     @classmethod
     def resume(
@@ -94,14 +111,17 @@ class GPRMax:
         store = RunStore.open(Path(run), writing=writing)
         try:
             header = store.header
+            if not {"task", "settings", "seed", "agent"} <= set(header):
+                raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
             require_same_task(header["task"], task, store.directory)
             agent = GPRMaxAgent(task, parse_settings(header["settings"]), seed=header["seed"])
             self = cls.__new__(cls)
-            self._assemble(agent, env, store)
+            self._assemble(agent, env, store, name=header["agent"])
             if writing and env is not None:
                 self._place = resume(store, agent, env)
             else:
                 replay(store, agent, recording=False)
+                self._place = open_place(store, agent)
             self._episodes = store.episodes()
             self._n_outside = store.n_outside()
         except BaseException:
@@ -149,8 +169,11 @@ class GPRMax:
                 episodes is not None and len(self._episodes) >= episodes
             )
 
+        assert self.env is not None
         if self._events is None:
             self._events = self._begin()
+        elif self._place.state is not None:
+            put(self.env, self._place, seed=self.seed)  # whoever used it in between
         try:
             while not enough():
                 event = next(self._events)
@@ -174,7 +197,7 @@ class GPRMax:
         if self._interrupted:
             if store is not None:
                 self._place = resume(store, agent, self.env)
-                self._episodes = store.episodes()
+                self._episodes, self._n_outside = store.episodes(), store.n_outside()
             elif put(self.env, self._place, seed=agent.seed) is None:
                 self._abandon()
             self._interrupted = False

@@ -100,7 +100,7 @@ class GPRMaxAgent:
     def policy(self) -> Search | QFunction:
         """What it acts on; a ValueError before the first plan."""
         if self._policy is None:
-            first = next(n for n in range(1, 10**6) if self.settings.due(n))
+            first = min([*self.settings.first_plans, self.settings.replan_every][:1])
             raise ValueError(
                 f"The agent must have planned before it can be asked; got {self.n_transitions} transitions, "
                 f"and the first plan comes after {first}. Call `learn` first."

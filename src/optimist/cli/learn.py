@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,7 +57,7 @@ def learn(
     chosen = learning_settings(problem, agent, preset=preset, file=settings)
     _check_plot(plot)
     directory = run if run is not None else Path("runs") / problem / agent / f"seed-{seed}"
-    learner = start_run(problem, chosen, agent=agent, seed=seed, run=directory)
+    learner = start_run(problem, chosen, agent=agent, seed=seed, run=directory, episodes=episodes)
     if not as_json:
         nodes = " x ".join(map(str, learner.grid.shape))
         print(
@@ -78,7 +80,7 @@ def resume(
     with RunStore.open(run, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
-    with progress(f"bringing {run} back"):
+    with _interruptible(run), progress(f"bringing {run} back"):
         learner, _ = open_run(run, writing=True)
     if not as_json:
         print(f"{run}: goes on after {learner.num_timesteps} transitions, {len(learner.episodes)} episodes")
@@ -114,12 +116,8 @@ def evaluate(
 
 def _go_on(learner: GPRMax, directory: Path, episodes: int, plot: Path | None, as_json: bool) -> None:
     with learner:
-        try:
+        with _interruptible(directory):
             learner.learn(episodes=episodes, callback=None if as_json else _say, progress_bar=True)
-        except KeyboardInterrupt:
-            done = f"stopped after {learner.num_timesteps} transitions"
-            print(f"optimist: {done}; `optimist resume {directory}` goes on.", file=sys.stderr)
-            raise typer.Exit(1) from None
         with RunStore.open(directory, writing=False) as store:
             result = _result(store, directory)
         if plot is not None:
@@ -129,6 +127,16 @@ def _go_on(learner: GPRMax, directory: Path, episodes: int, plot: Path | None, a
         print_json(result)
     else:
         _print_end(result)
+
+
+@contextmanager
+def _interruptible(directory: Path) -> Iterator[None]:
+    """Ctrl-C ends cleanly: everything is recorded."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"optimist: stopped; `optimist resume {directory}` goes on.", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def _say(event: Event) -> None:

@@ -30,9 +30,13 @@ def learning_settings(
     return settings_of(agent, preset=preset, grid=grid, file=file)
 
 
-def start_run(problem: str, settings: AgentSettings, *, agent: str, seed: int, run: Path) -> GPRMax:
-    """A new recorded run."""
-    return GPRMax(SystemEnvironment(problem), settings=settings, agent=agent, seed=seed, run=run)
+def start_run(
+    problem: str, settings: AgentSettings, *, agent: str, seed: int, run: Path, episodes: int = 1
+) -> GPRMax:
+    """A new recorded run that shall have so many episodes."""
+    learner = GPRMax(SystemEnvironment(problem), settings=settings, agent=agent, seed=seed)
+    learner.record(run, episodes=episodes)
+    return learner
 
 
 def open_run(run: Path, *, writing: bool) -> tuple[GPRMax, System]:

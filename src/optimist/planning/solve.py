@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from os import cpu_count
+from os import cpu_count, environ
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +89,8 @@ def solve(
         start: Q-values to start from [n_nodes, n_actions], such as those of the previous plan.
         stopping: tolerance of the largest change, and limit on the number of sweeps.
         accelerate: False gives the paper's plain Jacobi sweeps.
-        threads: at most so many; all cores by default. The result does not depend on it.
+        threads: at most so many; by default what the environment variable OPTIMIST_THREADS says, else all
+            cores. The result does not depend on it.
         listener: called after every sweep with their number and the largest change.
 
     """
@@ -97,7 +98,7 @@ def solve(
         raise ValueError(f"`threads` must be at least 1; got {threads}.")
     ready = prepare(tables, backup)
     values = _start_values(ready, start)
-    with ThreadPoolExecutor(threads or cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or _default_threads()) as pool:
         sweeper = _Sweeper(ready, pool)
         iterate = _accelerated if accelerate else _jacobi
         count = 0
@@ -111,6 +112,12 @@ def solve(
                 if residual <= stopping.tolerance or count >= stopping.max_sweeps:
                     break
     return Plan(q_values, count, residual, residual <= stopping.tolerance)
+
+
+def _default_threads() -> int | None:
+    """As many as there are cores, unless whoever shares them among processes says otherwise."""
+    said = environ.get("OPTIMIST_THREADS", "")
+    return int(said) if said.isdigit() and int(said) > 0 else cpu_count()
 
 
 def _start_values(ready: Backup, start: FloatArray | None) -> FloatArray:

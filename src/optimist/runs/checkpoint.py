@@ -51,6 +51,7 @@ def save_agent(agent: GPRMaxAgent, file: Path, *, with_transitions: bool = True)
         arrays |= {f"transitions.{name}": getattr(columns, name) for name in COLUMNS}
     arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
     document["checksums"] = {name: _checksum(array) for name, array in arrays.items()}
+    document["sha256"] = _digest(_canonical(document))
     _write(Path(file), save(arrays, metadata={"optimist": json.dumps(document)}))
 
 
@@ -65,6 +66,11 @@ def load_agent(file: Path, task: Task) -> GPRMaxAgent:
     require_same_task(document["task"], task, file)
     agent = GPRMaxAgent(task, parse_settings(document["settings"]), seed=document["seed"])
     rows = _transitions(arrays)
+    if document["knowledge"] is not None and len(rows) < document["knowledge"]["n_transitions"]:
+        raise ValueError(
+            f"An agent file must hold its transitions; got {file}, the checkpoint of a run. "
+            "`optimist.GPRMax.resume(directory, env)` opens that run."
+        )
     agent.restore(rows, _knowledge(arrays, document["knowledge"], agent, rows))
     return agent
 
@@ -78,6 +84,9 @@ def load_checkpoint(directory: Path, agent: GPRMaxAgent, transitions: list[Trans
         arrays, document = _read(directory / FILE)
     except ValueError:
         return None
+    expected = _document(agent)
+    if any(document[name] != expected[name] for name in ("settings", "seed", "task")):
+        return None  # of another run
     description = document["knowledge"]
     if description is None or description["n_transitions"] > len(transitions):
         return None
@@ -110,13 +119,7 @@ def require_same_task(described: dict[str, Any], task: Task, place: object) -> N
 def _described(agent: GPRMaxAgent) -> tuple[Arrays, dict[str, Any]]:
     arrays: Arrays = {}
     knowledge = agent.knowledge
-    document: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "settings": agent.settings.model_dump(mode="json"),
-        "seed": agent.seed,
-        "task": describe_task(agent.task),
-        "knowledge": None,
-    }
+    document = _document(agent)
     if knowledge is not None:
         arrays["q_values"] = knowledge.plan.q_values
         document["knowledge"] = {
@@ -133,6 +136,16 @@ def _described(agent: GPRMaxAgent) -> tuple[Arrays, dict[str, Any]]:
             ],
         }
     return arrays, document
+
+
+def _document(agent: GPRMaxAgent) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "settings": agent.settings.model_dump(mode="json"),
+        "seed": agent.seed,
+        "task": describe_task(agent.task),
+        "knowledge": None,
+    }
 
 
 def _pack(regressor: Regressor, prefix: str, arrays: Arrays) -> dict[str, Any]:
@@ -207,11 +220,13 @@ def _read(file: Path) -> tuple[Arrays, dict[str, Any]]:
         ) from error
     try:
         document: dict[str, Any] = json.loads(metadata["optimist"])
-        version, checksums = document["format_version"], document["checksums"]
-    except (KeyError, ValueError, TypeError) as error:
+        version, checksums, digest = (document.pop(key) for key in ("format_version", "checksums", "sha256"))
+    except (AttributeError, KeyError, ValueError, TypeError) as error:
         raise ValueError(f"An agent file must be written by Optimist; got {file}.") from error
     if version != FORMAT_VERSION:
         raise ValueError(f"An agent file must be of format {FORMAT_VERSION}; got {version} in {file}.")
+    if _digest(_canonical(document | {"format_version": version, "checksums": checksums})) != digest:
+        raise ValueError(f"An agent file must be undamaged; got {file}, whose header has another checksum.")
     found = {name: _checksum(array) for name, array in arrays.items()}
     if found != checksums:
         wrong = sorted(set(found.items()) ^ set(checksums.items()))[0][0]
@@ -222,7 +237,16 @@ def _read(file: Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _checksum(array: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    described = f"{array.dtype.str} {array.shape} ".encode()
+    return _digest(described + np.ascontiguousarray(array).tobytes())
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True).encode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _write(file: Path, content: bytes) -> None:
@@ -235,6 +259,7 @@ def _write(file: Path, content: bytes) -> None:
         beside.replace(file)
         _sync_directory(file.parent)
     except OSError as error:
+        beside.unlink(missing_ok=True)
         raise RunError(f"The agent could not be written to {file}: {error.strerror}.") from error
 
 

@@ -134,11 +134,21 @@ def _step(environment: Environment, agent: GPRMaxAgent, place: Place) -> Transit
     except Exception as error:
         raise RunError(f"The environment failed at action {action} {where}: {_said(error)}.") from error
     next_state = checked_state(agent.task, observation, where)
-    if not np.isfinite(reward):
-        raise RunError(f"The reward must be finite; got {reward} {where}.")
-    cut = step >= agent.task.max_steps and not terminated
-    truncated = not terminated and (truncated or cut)
-    return Transition(place.state, action, float(reward), next_state, bool(terminated), bool(truncated))
+    paid = _number("The reward", reward, where) + 0.0  # no negative zero: the record does not keep its sign
+    ended = bool(_number("`terminated`", terminated, where))
+    cut = bool(_number("`truncated`", truncated, where)) or step >= agent.task.max_steps
+    return Transition(place.state, action, paid, next_state, ended, cut and not ended)
+
+
+def _number(what: str, value: Any, where: str) -> float:
+    """One finite number, whatever array it comes in."""
+    try:
+        number = float(np.asarray(value, dtype=np.float64).item())
+    except (TypeError, ValueError) as error:
+        raise RunError(f"{what} must be one number; got {value!r} {where}.") from error
+    if not np.isfinite(number):
+        raise RunError(f"{what} must be finite; got {value} {where}.")
+    return number
 
 
 def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
@@ -155,5 +165,5 @@ def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
 
 
 def _said(error: BaseException) -> str:
-    text = str(error).strip().rstrip(".")
+    text = " ".join(str(error).split()).rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -37,11 +37,14 @@ def restorer(environment: gymnasium.Env[Any, Any]) -> Restore | None:
 def resume(store: RunStore, agent: GPRMaxAgent, environment: gymnasium.Env[Any, Any]) -> Place:
     """Bring agent and environment to where the run stopped; where that is."""
     replay(store, agent)
-    episode, steps, total = store.open_episode()
-    if steps == 0:
-        return Place(episode)
-    place = Place(episode, steps, total, agent.transitions[-1].next_state)
+    place = open_place(store, agent)
     return put(environment, place, seed=agent.seed) or abandon(place, agent.n_transitions, store)[0]
+
+
+def open_place(store: RunStore, agent: GPRMaxAgent) -> Place:
+    """Where the record stops."""
+    episode, steps, total = store.open_episode()
+    return Place(episode, steps, total, agent.transitions[-1].next_state if steps else None)
 
 
 def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Place | None:

@@ -19,6 +19,8 @@ from optimist.transitions import Transition
 
 FORMAT_VERSION = 1
 FILE = "run.sqlite"
+# what a run deleted by hand may have left behind, and would be taken for a part of the new one
+LEFTOVERS = (f"{FILE}.new", f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", "agent.optimist")
 
 SCHEMA = """
 CREATE TABLE header (document TEXT NOT NULL);
@@ -85,11 +87,6 @@ class RunStore:
     def create(cls, directory: Path, header: dict[str, Any]) -> RunStore:
         """A new run in a new or empty directory."""
         directory = Path(directory)
-        if (directory / FILE).exists():
-            raise ValueError(
-                f"The run directory must be new; got {directory}, which holds a run. "
-                f"`optimist resume {directory}` goes on with it."
-            )
         try:
             directory.mkdir(parents=True, exist_ok=True)
             lock = Lock.take(directory)
@@ -98,6 +95,11 @@ class RunStore:
                 f"The run directory must be writable; got {directory}: {error.strerror}."
             ) from error
         try:
+            if (directory / FILE).exists():
+                raise ValueError(
+                    f"The run directory must be new; got {directory}, which holds a run. "
+                    f"`optimist resume {directory}` goes on with it."
+                )
             return cls._filled(directory, lock, header)
         except BaseException:
             lock.release()
@@ -107,9 +109,11 @@ class RunStore:
     def _filled(cls, directory: Path, lock: Lock, header: dict[str, Any]) -> RunStore:
         # Filled beside and renamed: a run either is there with its settings or is not there.
         beside = directory / (FILE + ".new")
-        beside.unlink(missing_ok=True)
         with _told(directory):
+            for leftover in LEFTOVERS:
+                (directory / leftover).unlink(missing_ok=True)
             connection = sqlite3.connect(beside)
+            connection.execute("PRAGMA journal_mode = WAL")  # readers do not block the writer
             connection.executescript(SCHEMA)
             document = json.dumps({"format_version": FORMAT_VERSION} | header)
             connection.execute("INSERT INTO header VALUES (?)", (document,))
@@ -122,9 +126,11 @@ class RunStore:
     def open(cls, directory: Path, *, writing: bool) -> RunStore:
         """An existing run; for writing it is locked."""
         directory = Path(directory)
-        if not (directory / FILE).is_file():
-            raise ValueError(f"The run directory must hold a run ({FILE}); got {directory}, which does not.")
         try:
+            if not (directory / FILE).is_file():
+                raise ValueError(
+                    f"The run directory must hold a run ({FILE}); got {directory}, which does not."
+                )
             lock = Lock.take(directory) if writing else None
         except OSError as error:
             raise ValueError(
@@ -148,8 +154,12 @@ class RunStore:
     @property
     def header(self) -> dict[str, Any]:
         """Settings and all that says what the run is."""
-        row = self._connection.execute("SELECT document FROM header").fetchone()
-        document: dict[str, Any] = json.loads(row[0])
+        rows = self._rows("SELECT document FROM header")
+        try:
+            document: dict[str, Any] = json.loads(rows[0][0])
+            document["format_version"]
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise RunError(f"The record of the run in {self.directory} is damaged: no settings.") from error
         return document
 
     def want(self, episodes: int) -> None:
@@ -178,12 +188,12 @@ class RunStore:
                 ),
             )
             if ended is not None:
-                _insert(connection, "episodes", asdict(ended))
+                _insert(connection, "INSERT", "episodes", asdict(ended))
 
     def end_episode(self, row: EpisodeRow) -> None:
         """Record the end of an episode that ended without a transition of its own."""
         with _told(self.directory), self._connection as connection:
-            _insert(connection, "episodes", asdict(row))
+            _insert(connection, "INSERT", "episodes", asdict(row))
 
     def record_plan(self, update: Update) -> None:
         """Record an update; one made again after an interruption replaces itself."""
@@ -192,18 +202,21 @@ class RunStore:
         for name in ("basis_sizes", "hyperparameters"):
             row[name] = json.dumps(row[name])
         with _told(self.directory), self._connection as connection:
-            _insert(connection, "plans", row | drift)
+            _insert(connection, "INSERT OR REPLACE", "plans", row | drift)
 
     @property
     def n_transitions(self) -> int:
         """How many there are."""
-        return int(self._connection.execute("SELECT count(*) FROM transitions").fetchone()[0])
+        return int(self._rows("SELECT count(*) FROM transitions")[0][0])
 
     def transitions(self) -> list[Transition]:
         """All of them, in order."""
-        rows = self._connection.execute(
+        rows = self._rows(
             "SELECT state, action, reward, next_state, terminated, truncated FROM transitions ORDER BY number"
         )
+        sizes = {len(row[k]) for row in rows for k in (0, 3)}
+        if len(sizes) > 1 or any(size % 8 for size in sizes):
+            raise RunError(f"The record of the run in {self.directory} is damaged: states of another size.")
         return [
             Transition(_unpacked(row[0]), row[1], row[2], _unpacked(row[3]), bool(row[4]), bool(row[5]))
             for row in rows
@@ -211,7 +224,7 @@ class RunStore:
 
     def episodes(self) -> list[EpisodeRow]:
         """Those that have ended, in order."""
-        rows = self._connection.execute(
+        rows = self._rows(
             "SELECT episode, steps, total_reward, transitions, ending FROM episodes ORDER BY episode"
         )
         return [EpisodeRow(*row) for row in rows]
@@ -219,9 +232,7 @@ class RunStore:
     def open_episode(self) -> tuple[int, int, float]:
         """The episode that goes on: its number, steps and total reward so far."""
         done = len(self.episodes())
-        rewards = self._connection.execute(
-            "SELECT reward FROM transitions WHERE episode = ? ORDER BY number", (done + 1,)
-        ).fetchall()
+        rewards = self._rows("SELECT reward FROM transitions WHERE episode = ? ORDER BY number", (done + 1,))
         total = 0.0
         for (reward,) in rewards:  # in this order, as the loop adds them up
             total += reward
@@ -229,13 +240,13 @@ class RunStore:
 
     def n_outside(self) -> int:
         """How many successors lay outside the task's box."""
-        return int(self._connection.execute("SELECT sum(outside) FROM transitions").fetchone()[0] or 0)
+        return int(self._rows("SELECT sum(outside) FROM transitions")[0][0] or 0)
 
     def plans(self) -> list[dict[str, Any]]:
         """One dictionary per update, in order."""
-        cursor = self._connection.execute("SELECT * FROM plans ORDER BY n_transitions")
-        names = [column[0] for column in cursor.description]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        names = [row[1] for row in self._rows("PRAGMA table_info(plans)")]
+        found = self._rows("SELECT * FROM plans ORDER BY n_transitions")
+        rows = [dict(zip(names, row, strict=True)) for row in found]
         for row in rows:
             for name in ("basis_sizes", "hyperparameters"):
                 row[name] = json.loads(row[name])
@@ -243,14 +254,19 @@ class RunStore:
 
     def stopped_learning_at(self) -> int | None:
         """The number of transitions after which learning stopped."""
-        row = self._connection.execute("SELECT min(n_transitions) FROM plans WHERE settled").fetchone()
-        return row[0] if row[0] is None else int(row[0])
+        last = self._rows("SELECT n_transitions, settled FROM plans ORDER BY n_transitions DESC LIMIT 1")
+        return int(last[0][0]) if last and last[0][1] else None
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with _told(self.directory):
+            return self._connection.execute(query, values).fetchall()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Let go of it; once is enough, more does no harm."""
         self._connection.close()
         if self._lock is not None:
             self._lock.release()
+            self._lock = None
 
     def __enter__(self) -> RunStore:
         return self
@@ -262,9 +278,8 @@ class RunStore:
 def _connect(directory: Path, *, writing: bool = True) -> sqlite3.Connection:
     file = directory / FILE
     if not writing:
-        return sqlite3.connect(f"file:{file}?mode=ro", uri=True)
-    connection = sqlite3.connect(file)
-    connection.execute("PRAGMA journal_mode = WAL")  # readers do not block the writer
+        return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    connection = sqlite3.connect(file, check_same_thread=False)
     connection.execute("PRAGMA synchronous = FULL")  # on disk at every commit, a power cut included
     return connection
 
@@ -275,17 +290,18 @@ def _told(directory: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        reason = str(error).rstrip(".")
         raise RunError(
-            f"The record of the run in {directory} could not be used: {error}. What was recorded is safe; "
+            f"The record of the run in {directory} could not be used: {reason}. What was recorded is safe; "
             f"once the cause is mended, `optimist resume {directory}` goes on."
         ) from error
     except OSError as error:
         raise RunError(f"The run in {directory} could not be written: {error.strerror}.") from error
 
 
-def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:
+def _insert(connection: sqlite3.Connection, how: str, table: str, row: dict[str, Any]) -> None:
     names, marks = ", ".join(row), ", ".join("?" * len(row))
-    connection.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
+    connection.execute(f"{how} INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
 
 
 def _packed(state: FloatArray) -> bytes:

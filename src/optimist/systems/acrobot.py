@@ -11,18 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from optimist.box import BoolArray, Box, FloatArray
-from optimist.systems.system import Recipe, System
+from optimist.compiled.dynamics_acrobot import (
+    MAX_RATE_1,
+    MAX_RATE_2,
+    accelerations,
+    outcome,
+    step,
+    step_rows,
+)
+from optimist.systems.system import Recipe, System, stepped
 from optimist.task import Task
-
-GRAVITY = 9.8
-LINK_LENGTH = 1.0  # l1 = l2
-CENTRE = 0.5  # lc1 = lc2
-MASS = 1.0  # m1 = m2
-INERTIA = 1.0  # I1 = I2
-SUBSTEP = 0.05
-N_SUBSTEPS = 4
-MAX_RATE_1 = 4.0 * np.pi
-MAX_RATE_2 = 9.0 * np.pi
 
 BOX = Box(
     [-np.pi, -MAX_RATE_1, -np.pi, -MAX_RATE_2],
@@ -31,46 +29,9 @@ BOX = Box(
 )
 
 
-def accelerations(
-    angle_1: FloatArray,
-    rate_1: FloatArray,
-    angle_2: FloatArray,
-    rate_2: FloatArray,
-    torque: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Angular accelerations of the two joints, each [n]."""
-    cosine, sine = np.cos(angle_2), np.sin(angle_2)
-    coupling = MASS * LINK_LENGTH * CENTRE
-    d1 = MASS * CENTRE**2 + MASS * (LINK_LENGTH**2 + CENTRE**2) + 2.0 * coupling * cosine + 2.0 * INERTIA
-    d2 = MASS * CENTRE**2 + coupling * cosine + INERTIA
-    # cos(t - pi/2) = sin t
-    p2 = MASS * CENTRE * GRAVITY * np.sin(angle_1 + angle_2)
-    p1 = (
-        -coupling * rate_2 * sine * (rate_2 + 2.0 * rate_1)
-        + (MASS * CENTRE + MASS * LINK_LENGTH) * GRAVITY * np.sin(angle_1)
-        + p2
-    )
-    ratio = d2 / d1
-    acceleration_2 = (torque + ratio * p1 - coupling * rate_1**2 * sine - p2) / (
-        MASS * CENTRE**2 + INERTIA - d2 * ratio
-    )
-    return -(d2 * acceleration_2 + p1) / d1, acceleration_2
-
-
 def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step of 0.2 s.  [n, 4], [n, 1] -> [n, 4]"""
-    angle_1, rate_1, angle_2, rate_2 = states.T
-    torque = controls[:, 0]
-    for _ in range(N_SUBSTEPS):
-        moving = ~_tip_is_high(angle_1, angle_2)
-        acceleration_1, acceleration_2 = accelerations(angle_1, rate_1, angle_2, rate_2, torque)
-        faster_1 = np.clip(rate_1 + SUBSTEP * acceleration_1, -MAX_RATE_1, MAX_RATE_1)
-        faster_2 = np.clip(rate_2 + SUBSTEP * acceleration_2, -MAX_RATE_2, MAX_RATE_2)
-        rate_1 = np.where(moving, faster_1, rate_1)
-        rate_2 = np.where(moving, faster_2, rate_2)
-        angle_1 = np.where(moving, angle_1 + SUBSTEP * rate_1, angle_1)
-        angle_2 = np.where(moving, angle_2 + SUBSTEP * rate_2, angle_2)
-    return BOX.wrap(np.column_stack([angle_1, rate_1, angle_2, rate_2]))
+    return stepped(step_rows, states, controls, n_axes=4, n_controls=1)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -80,13 +41,12 @@ def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) ->
 
 def is_terminal(states: FloatArray) -> BoolArray:
     """The tip is one link's length above the upper joint.  [n]"""
-    return _tip_is_high(states[:, 0], states[:, 2])
-
-
-def _tip_is_high(angle_1: FloatArray, angle_2: FloatArray) -> BoolArray:
-    high: BoolArray = -np.cos(angle_1) - np.cos(angle_1 + angle_2) > 1.0
+    angle_1, both = states[:, 0], states[:, 0] + states[:, 2]
+    high: BoolArray = -np.cos(angle_1) - np.cos(both) > 1.0
     return high
 
+
+__all__ = ["ACROBOT", "BOX", "accelerations", "dynamics", "is_terminal", "reward"]
 
 UNIFORM = (1.0, 1.0, 1.0, 1.0)
 SWUNG_LIMITS = (np.pi, 2.0 * np.pi, np.pi, 3.0 * np.pi)
@@ -108,6 +68,8 @@ ACROBOT = System(
         optimistic_value=0.0,
     ),
     dynamics=dynamics,
+    step=step,
+    outcome=outcome,
     observation_box=BOX,
     starts=np.zeros((1, 4)),
     start_spread=np.full(4, 0.1),

@@ -14,31 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from optimist.box import BoolArray, Box, FloatArray
-from optimist.systems.system import Recipe, System
+from optimist.compiled.dynamics_bicycle import (
+    FALL_REWARD,
+    MAX_HANDLEBAR,
+    MAX_ROLL,
+    outcome,
+    step,
+    step_rows,
+)
+from optimist.systems.system import Recipe, System, stepped
 from optimist.task import Task
-
-SPEED = 10.0 / 3.6
-GRAVITY = 9.82
-RIDER_OFFSET = 0.30  # d_CM, vertical distance of the rider's centre of mass from the bicycle's
-TRAIL = 0.66  # c
-HEIGHT = 0.94  # h
-WHEEL_BASE = 1.11  # l
-BICYCLE_MASS = 15.0  # M_c
-TYRE_MASS = 1.7  # M_d
-RIDER_MASS = 60.0  # M_p
-TOTAL_MASS = BICYCLE_MASS + RIDER_MASS
-TYRE_RADIUS = 0.34
-TYRE_RATE = SPEED / TYRE_RADIUS  # sigma'
-STEP = 0.01
-
-INERTIA = 13.0 / 3.0 * BICYCLE_MASS * HEIGHT**2 + RIDER_MASS * (HEIGHT + RIDER_OFFSET) ** 2
-INERTIA_DC = TYRE_MASS * TYRE_RADIUS**2
-INERTIA_DV = 1.5 * TYRE_MASS * TYRE_RADIUS**2
-INERTIA_DL = 0.5 * TYRE_MASS * TYRE_RADIUS**2
-
-MAX_ROLL = np.deg2rad(12.0)
-MAX_HANDLEBAR = np.deg2rad(80.0)
-FALL_REWARD = -10.0
 
 BOX = Box(
     [-MAX_ROLL, -2.0 * np.pi, -MAX_HANDLEBAR, -2.0 * np.pi],
@@ -48,29 +33,7 @@ BOX = Box(
 
 def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step of 0.01 s.  [n, 4], [n, 2] -> [n, 4]"""
-    roll, roll_rate, handlebar, handlebar_rate = states.T
-    torque, displacement = controls[:, 0], controls[:, 1]
-    phi = roll + np.arctan(displacement / HEIGHT)
-    tangent = np.abs(np.tan(handlebar))
-    inverse_front = np.abs(np.sin(handlebar)) / WHEEL_BASE
-    inverse_back = tangent / WHEEL_BASE
-    # 1 / sqrt((l - c)^2 + (l / tan th)^2), written so that th = 0 gives 0
-    inverse_mass = tangent / np.hypot((WHEEL_BASE - TRAIL) * tangent, WHEEL_BASE)
-    centrifugal = (
-        np.sign(handlebar)
-        * SPEED**2
-        * (TYRE_MASS * TYRE_RADIUS * (inverse_front + inverse_back) + TOTAL_MASS * HEIGHT * inverse_mass)
-    )
-    roll_acceleration = (
-        TOTAL_MASS * HEIGHT * GRAVITY * np.sin(phi)
-        - np.cos(phi) * (INERTIA_DC * TYRE_RATE * handlebar_rate + centrifugal)
-    ) / INERTIA
-    handlebar_acceleration = (torque - INERTIA_DV * TYRE_RATE * roll_rate) / INERTIA_DL
-    roll_rate = roll_rate + STEP * roll_acceleration
-    roll = roll + STEP * roll_rate
-    handlebar_rate = handlebar_rate + STEP * handlebar_acceleration
-    handlebar = np.clip(handlebar + STEP * handlebar_rate, -MAX_HANDLEBAR, MAX_HANDLEBAR)
-    return np.column_stack([roll, roll_rate, handlebar, handlebar_rate])
+    return stepped(step_rows, states, controls, n_axes=4, n_controls=2)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -97,6 +60,8 @@ BICYCLE = System(
         optimistic_value=0.0,
     ),
     dynamics=dynamics,
+    step=step,
+    outcome=outcome,
     # the rates are not limited; a rider who tries for 500 steps does not come near these
     observation_box=Box(
         [-np.pi / 2.0, -50.0, -MAX_HANDLEBAR, -150.0], [np.pi / 2.0, 50.0, MAX_HANDLEBAR, 150.0]

@@ -11,24 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from optimist.box import BoolArray, Box, FloatArray
-from optimist.systems.system import Recipe, System
+from optimist.compiled.dynamics_mountain_car import GOAL, LEFT_WALL, MAX_SPEED, outcome, step, step_rows
+from optimist.systems.system import Recipe, System, stepped
 from optimist.task import Task
-
-LEFT_WALL = -1.2
-GOAL = 0.5
-MAX_SPEED = 0.07
-THRUST = 0.001
-GRAVITY = 0.0025
 
 
 def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step.  [n, 2], [n, 1] -> [n, 2]"""
-    position, velocity = states[:, 0], states[:, 1]
-    velocity = velocity + THRUST * controls[:, 0] - GRAVITY * np.cos(3.0 * position)
-    velocity = np.clip(velocity, -MAX_SPEED, MAX_SPEED)
-    position = position + velocity
-    velocity = np.where(position < LEFT_WALL, 0.0, velocity)
-    return np.column_stack([np.clip(position, LEFT_WALL, GOAL), velocity])
+    return stepped(step_rows, states, controls, n_axes=2, n_controls=1)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -57,6 +47,8 @@ MOUNTAIN_CAR = System(
         optimistic_value=0.0,
     ),
     dynamics=dynamics,
+    step=step,
+    outcome=outcome,
     observation_box=BOX,
     starts=np.array([[-np.pi / 6.0, 0.0]]),
     start_spread=np.array([0.1, 0.005]),

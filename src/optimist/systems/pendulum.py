@@ -1,6 +1,6 @@
 """Inverted pendulum (Deisenroth et al. 2009): swing up with a motor too weak to push straight up.
 
-    angle'' = (-mu rate + m g l sin(angle) + u) / (m l^2),  u held for 0.2 s
+    angle'' = (-mu rate + m g l sin(angle) + u) / (m l^2),  u held for 0.2 s (20 Runge-Kutta steps)
 
 Angle 0 is upright. The paper prints the start (0, 0), where its reward is best; the start is hanging,
 (pi, 0) (corrected). Reward -0.1 angle^2 - 0.01 rate^2 - 0.01 u^2 at the state before the step.
@@ -11,36 +11,20 @@ from __future__ import annotations
 import numpy as np
 
 from optimist.box import Box, FloatArray
-from optimist.systems.integrators import runge_kutta_4
-from optimist.systems.system import Recipe, System
+from optimist.compiled.dynamics_pendulum import FRICTION, MAX_RATE, outcome, step, step_rows
+from optimist.systems.system import Recipe, System, stepped
 from optimist.task import Task
-
-MASS = 1.0
-LENGTH = 1.0
-GRAVITY = 9.81
-FRICTION = 0.05
-MAX_RATE = 10.0
-SUBSTEP = 0.01
-N_SUBSTEPS = 20
 
 BOX = Box([-np.pi, -MAX_RATE], [np.pi, MAX_RATE], periodic=[True, False])
 
 
-def acceleration(angle: FloatArray, rate: FloatArray, torque: FloatArray) -> FloatArray:
-    """Angular acceleration.  [n]"""
-    return (-FRICTION * rate + MASS * GRAVITY * LENGTH * np.sin(angle) + torque) / (MASS * LENGTH**2)
-
-
 def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step of 0.2 s.  [n, 2], [n, 1] -> [n, 2]"""
-    torque = controls[:, 0]
 
-    def derivative(angle_and_rate: FloatArray) -> FloatArray:
-        angle, rate = angle_and_rate
-        return np.stack([rate, acceleration(angle, rate, torque)])
+    def rows(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> None:
+        step_rows(states, controls, FRICTION, next_states)
 
-    angle, rate = runge_kutta_4(derivative, states.T, SUBSTEP, N_SUBSTEPS)
-    return BOX.wrap(np.column_stack([angle, np.clip(rate, -MAX_RATE, MAX_RATE)]))
+    return stepped(rows, states, controls, n_axes=2, n_controls=1)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -62,6 +46,8 @@ PENDULUM = System(
         optimistic_value=0.0,
     ),
     dynamics=dynamics,
+    step=step,
+    outcome=outcome,
     observation_box=BOX,
     starts=np.array([[-np.pi, 0.0]]),
     start_spread=np.array([0.1, 0.1]),

@@ -1,0 +1,42 @@
+"""One step of a system, compiled: the signatures all systems share.
+
+Every `dynamics_*.py` has two functions of single states. Their types are the same for all systems, so a loop
+over steps (`optimist.compiled.sarsa`) is compiled once and is given them as arguments:
+
+    step(state [d], control [k], next_state [d] out)
+    outcome(state [d], control [k], next_state [d]) -> (reward, terminated)
+
+and a third, which steps many states by calling the first: a row's result depends on that row alone, bit for
+bit.
+
+    step_rows(states [n, d], controls [n, k] or [1, k] for all, next_states [n, d] out)
+"""
+
+from __future__ import annotations
+
+from numba import boolean, float64, njit, types, void
+
+READ = types.Array(float64, 1, "C", readonly=True)
+READ_ROWS = types.Array(float64, 2, "C", readonly=True)
+
+STEP = void(READ, READ, float64[::1])
+OUTCOME = types.Tuple((float64, boolean))(READ, READ, READ)
+STEP_ROWS = void(READ_ROWS, READ_ROWS, float64[:, ::1])
+STEP_FUNCTION = types.FunctionType(STEP)
+OUTCOME_FUNCTION = types.FunctionType(OUTCOME)
+
+
+@njit(nogil=True, cache=True)
+def wrapped(angle, low, high):
+    """`angle` brought into [low, high), as `Box.wrap` does it."""
+    turned = low + (angle - low) % (high - low)
+    # the remainder of a tiny negative number rounds up to the period itself
+    return low if turned >= high else turned
+
+
+@njit(nogil=True, cache=True)
+def clipped(value, bound):
+    """`value`, at most `bound` in size; NaN stays NaN."""
+    if value > bound:
+        return bound
+    return -bound if value < -bound else value

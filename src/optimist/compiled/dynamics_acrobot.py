@@ -1,0 +1,77 @@
+"""Acrobot, one step; `optimist.systems.acrobot` has the equations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from optimist.compiled.dynamics import OUTCOME, STEP, STEP_ROWS, clipped, wrapped
+
+GRAVITY = 9.8
+LINK_LENGTH = 1.0  # l1 = l2
+CENTRE = 0.5  # lc1 = lc2
+MASS = 1.0  # m1 = m2
+INERTIA = 1.0  # I1 = I2
+SUBSTEP = 0.05
+N_SUBSTEPS = 4
+MAX_RATE_1 = 4.0 * np.pi
+MAX_RATE_2 = 9.0 * np.pi
+
+
+@njit(nogil=True, cache=True)
+def accelerations(angle_1, rate_1, angle_2, rate_2, torque):
+    """Angular accelerations of the two joints; of numbers, or of arrays [n]."""
+    cosine, sine = np.cos(angle_2), np.sin(angle_2)
+    coupling = MASS * LINK_LENGTH * CENTRE
+    d1 = MASS * CENTRE**2 + MASS * (LINK_LENGTH**2 + CENTRE**2) + 2.0 * coupling * cosine + 2.0 * INERTIA
+    d2 = MASS * CENTRE**2 + coupling * cosine + INERTIA
+    # cos(t - pi/2) = sin t
+    p2 = MASS * CENTRE * GRAVITY * np.sin(angle_1 + angle_2)
+    p1 = (
+        -coupling * rate_2 * sine * (rate_2 + 2.0 * rate_1)
+        + (MASS * CENTRE + MASS * LINK_LENGTH) * GRAVITY * np.sin(angle_1)
+        + p2
+    )
+    ratio = d2 / d1
+    acceleration_2 = (torque + ratio * p1 - coupling * rate_1**2 * sine - p2) / (
+        MASS * CENTRE**2 + INERTIA - d2 * ratio
+    )
+    return -(d2 * acceleration_2 + p1) / d1, acceleration_2
+
+
+@njit(nogil=True, cache=True)
+def tip_is_high(angle_1, angle_2):
+    """The tip is one link's length above the upper joint."""
+    return -np.cos(angle_1) - np.cos(angle_1 + angle_2) > 1.0
+
+
+@njit(STEP, nogil=True, cache=True)
+def step(state, control, next_state):
+    """Semi-implicit substeps that stop at the goal.  [4], [1] -> out [4]"""
+    angle_1, rate_1, angle_2, rate_2 = state[0], state[1], state[2], state[3]
+    for _ in range(N_SUBSTEPS):
+        if tip_is_high(angle_1, angle_2):
+            break
+        faster_1, faster_2 = accelerations(angle_1, rate_1, angle_2, rate_2, control[0])
+        rate_1 = clipped(rate_1 + SUBSTEP * faster_1, MAX_RATE_1)
+        rate_2 = clipped(rate_2 + SUBSTEP * faster_2, MAX_RATE_2)
+        angle_1 += SUBSTEP * rate_1
+        angle_2 += SUBSTEP * rate_2
+    next_state[0] = wrapped(angle_1, -np.pi, np.pi)
+    next_state[1] = rate_1
+    next_state[2] = wrapped(angle_2, -np.pi, np.pi)
+    next_state[3] = rate_2
+
+
+@njit(STEP_ROWS, nogil=True, cache=True)
+def step_rows(states, controls, next_states):
+    """Every row."""
+    stride = 0 if controls.shape[0] == 1 else 1
+    for k in range(states.shape[0]):
+        step(states[k], controls[k * stride], next_states[k])
+
+
+@njit(OUTCOME, nogil=True, cache=True)
+def outcome(state, control, next_state):
+    """-1 a step, until the tip is high."""
+    return -1.0, tip_is_high(next_state[0], next_state[2])

@@ -1,0 +1,78 @@
+"""Bicycle, one step; `optimist.systems.bicycle` has the equations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from optimist.compiled.dynamics import OUTCOME, STEP, STEP_ROWS, clipped
+
+SPEED = 10.0 / 3.6
+GRAVITY = 9.82
+RIDER_OFFSET = 0.30  # d_CM, vertical distance of the rider's centre of mass from the bicycle's
+TRAIL = 0.66  # c
+HEIGHT = 0.94  # h
+WHEEL_BASE = 1.11  # l
+BICYCLE_MASS = 15.0  # M_c
+TYRE_MASS = 1.7  # M_d
+RIDER_MASS = 60.0  # M_p
+TOTAL_MASS = BICYCLE_MASS + RIDER_MASS
+TYRE_RADIUS = 0.34
+TYRE_RATE = SPEED / TYRE_RADIUS  # sigma'
+DURATION = 0.01
+
+INERTIA = 13.0 / 3.0 * BICYCLE_MASS * HEIGHT**2 + RIDER_MASS * (HEIGHT + RIDER_OFFSET) ** 2
+INERTIA_DC = TYRE_MASS * TYRE_RADIUS**2
+INERTIA_DV = 1.5 * TYRE_MASS * TYRE_RADIUS**2
+INERTIA_DL = 0.5 * TYRE_MASS * TYRE_RADIUS**2
+
+MAX_ROLL = float(np.deg2rad(12.0))
+MAX_HANDLEBAR = float(np.deg2rad(80.0))
+FALL_REWARD = -10.0
+
+
+@njit(nogil=True, cache=True)
+def centrifugal(handlebar):
+    """sign(th) v^2 (M_d r (1/r_f + 1/r_b) + M h / r_CM)"""
+    tangent = abs(np.tan(handlebar))
+    inverse_front = abs(np.sin(handlebar)) / WHEEL_BASE
+    inverse_back = tangent / WHEEL_BASE
+    # 1 / sqrt((l - c)^2 + (l / tan th)^2), written so that th = 0 gives 0
+    inverse_mass = tangent / np.hypot((WHEEL_BASE - TRAIL) * tangent, WHEEL_BASE)
+    turning = TYRE_MASS * TYRE_RADIUS * (inverse_front + inverse_back) + TOTAL_MASS * HEIGHT * inverse_mass
+    return np.sign(handlebar) * SPEED**2 * turning
+
+
+@njit(STEP, nogil=True, cache=True)
+def step(state, control, next_state):
+    """In the order of Randlov's code.  [4], [2] -> out [4]"""
+    roll, roll_rate, handlebar, handlebar_rate = state[0], state[1], state[2], state[3]
+    torque, displacement = control[0], control[1]
+    phi = roll + np.arctan(displacement / HEIGHT)
+    roll_acceleration = (
+        TOTAL_MASS * HEIGHT * GRAVITY * np.sin(phi)
+        - np.cos(phi) * (INERTIA_DC * TYRE_RATE * handlebar_rate + centrifugal(handlebar))
+    ) / INERTIA
+    handlebar_acceleration = (torque - INERTIA_DV * TYRE_RATE * roll_rate) / INERTIA_DL
+    roll_rate += DURATION * roll_acceleration
+    handlebar_rate += DURATION * handlebar_acceleration
+    next_state[0] = roll + DURATION * roll_rate
+    next_state[1] = roll_rate
+    next_state[2] = clipped(handlebar + DURATION * handlebar_rate, MAX_HANDLEBAR)
+    next_state[3] = handlebar_rate
+
+
+@njit(STEP_ROWS, nogil=True, cache=True)
+def step_rows(states, controls, next_states):
+    """Every row."""
+    stride = 0 if controls.shape[0] == 1 else 1
+    for k in range(states.shape[0]):
+        step(states[k], controls[k * stride], next_states[k])
+
+
+@njit(OUTCOME, nogil=True, cache=True)
+def outcome(state, control, next_state):
+    """-10 and the end on falling, otherwise -roll^2 before the step."""
+    if abs(next_state[0]) > MAX_ROLL:
+        return FALL_REWARD, True
+    return -(state[0] ** 2), False

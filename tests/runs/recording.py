@@ -1,0 +1,166 @@
+"""Small runs, how they are cut short, and what it means for two of them to be the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from safetensors.numpy import load_file
+
+from optimist import Box, GPRMax, Task
+from optimist.agents import AgentSettings, GridSettings
+from optimist.agents.settings import ModelOptions, StoppingOptions
+from optimist.box import FloatArray
+from optimist.environments.system_environment import SystemEnvironment
+from optimist.runs import EpisodeRow, Event, RunStore, Updated
+from optimist.transitions import Transition
+
+# small, quick to plan with, and never settled: every update matters until the end
+NEVER = StoppingOptions(mean_drift_tolerance=1e-12, uncertainty_drift_tolerance=1e-12)
+SMALL = AgentSettings(
+    grid=GridSettings(nodes=(11, 11)), replan_every=10, model=ModelOptions(refit_growth=2.0), stopping=NEVER
+)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a run left behind; two runs are the same when these are equal, bit for bit."""
+
+    transitions: tuple[tuple[bytes, int, bytes, bytes, bool, bool], ...]
+    episodes: tuple[EpisodeRow, ...]
+    plans: tuple[tuple[Any, ...], ...]
+    q_values: bytes
+
+
+def bits(transition: Transition) -> tuple[bytes, int, bytes, bytes, bool, bool]:
+    return (
+        transition.state.tobytes(),
+        transition.action,
+        np.float64(transition.reward).tobytes(),
+        transition.next_state.tobytes(),
+        transition.terminated,
+        transition.truncated,
+    )
+
+
+def recorded(directory: Path) -> Recorded:
+    with RunStore.open(directory, writing=False) as store:
+        return Recorded(
+            transitions=tuple(bits(transition) for transition in store.transitions()),
+            episodes=tuple(store.episodes()),
+            plans=tuple(_timeless(row) for row in store.plans()),
+            q_values=load_file(directory / "agent.optimist")["q_values"].tobytes(),
+        )
+
+
+def _timeless(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(str(value) for name, value in row.items() if not name.endswith("_seconds"))
+
+
+def made(problem: str) -> gymnasium.Env[Any, Any]:
+    return ShortLine() if problem == "line" else SystemEnvironment(problem)
+
+
+def learned(
+    directory: Path,
+    *,
+    problem: str = "mountain-car",
+    settings: AgentSettings = SMALL,
+    seed: int = 0,
+    episodes: int | None = None,
+    steps: int | None = None,
+    callback: Callable[[Event], bool | None] | None = None,
+) -> Path:
+    """A recorded run of a benchmark problem, or of the short line."""
+    environment = made(problem)
+    with GPRMax(environment, settings=settings, seed=seed, run=directory) as learner:
+        learner.learn(steps, episodes=episodes, callback=callback)
+    return directory
+
+
+def learned_keeping_checkpoints(directory: Path, kept: Path, **choices: Any) -> Path:
+    """The same; the agent file of every update is kept as `kept`/(number of transitions)."""
+    kept.mkdir()
+
+    def keep(event: Event) -> None:
+        if isinstance(event, Updated):
+            shutil.copy(directory / "agent.optimist", kept / str(event.update.n_transitions))
+
+    return learned(directory, callback=keep, **choices)
+
+
+def cut_short(finished: Path, directory: Path, n_transitions: int) -> Path:
+    """A copy of a run as it was after so many transitions, without any checkpoint."""
+    shutil.copytree(finished, directory)
+    (directory / "agent.optimist").unlink()
+    with sqlite3.connect(directory / "run.sqlite") as connection:
+        connection.execute("DELETE FROM transitions WHERE number > ?", (n_transitions,))
+        connection.execute("DELETE FROM episodes WHERE transitions > ?", (n_transitions,))
+        connection.execute("DELETE FROM plans WHERE n_transitions > ?", (n_transitions,))
+    connection.close()
+    return directory
+
+
+def gone_on(
+    directory: Path, *, problem: str = "mountain-car", episodes: int | None = None, steps: int | None = None
+) -> Recorded:
+    """The run resumed and finished, in this process."""
+    with GPRMax.resume(directory, made(problem)) as learner:
+        learner.learn(None if steps is None else steps - learner.num_timesteps, episodes=episodes)
+    return recorded(directory)
+
+
+def write_bytes_at(file: Path, offset: int, content: bytes) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(offset, os.SEEK_SET)
+        opened.write(content)
+
+
+# --- environments of somebody else ---
+
+LINE = Task(
+    box=Box([-1.0, -1.0], [1.0, 1.0]),
+    controls=np.array([-0.1, 0.1]),
+    reward=lambda states, controls, next_states: -(states**2).sum(axis=1),
+    discount=0.95,
+    optimistic_value=0.0,
+    max_steps=12,
+)
+
+
+class Line(gymnasium.Env[Any, Any]):
+    """A point that is pushed along a line; what it does wrong, and when, is up to subclasses."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), dtype=np.float64)
+    action_space = gymnasium.spaces.Discrete(2)
+    task = LINE
+
+    def __init__(self) -> None:
+        self.state = np.zeros(2)
+        self.n_steps = 0  # in all episodes
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        super().reset(seed=seed)
+        self.state = self.np_random.uniform(-0.5, 0.5, 2)
+        return self.state.copy(), {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:
+        self.n_steps += 1
+        push = float(LINE.controls[int(action), 0])
+        position, speed = self.state
+        self.state = np.array([position + 0.2 * speed, 0.9 * speed + push - 0.05 * np.sin(3.0 * position)])
+        return self.state.copy(), -float((self.state**2).sum()), False, False, {}
+
+
+class ShortLine(Line):
+    """One that can be put into a state: short episodes that resume bit for bit."""
+
+    def restore(self, state: FloatArray) -> None:
+        self.state = np.array(state)

@@ -1,0 +1,156 @@
+"""One writer per run, whatever happens to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from optimist import GPRMax
+from optimist.environments.system_environment import SystemEnvironment
+from optimist.runs import RunStore
+from tests.runs.recording import SMALL
+
+WRITER = """
+import sys
+from pathlib import Path
+from optimist.runs import RunStore
+store = RunStore.open(Path(sys.argv[1]), writing=True)
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    RunStore.create(tmp_path / "run", {}).close()
+    return tmp_path / "run"
+
+
+@contextlib.contextmanager
+def writer_elsewhere(directory: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the run open for writing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        assert process.stdout.readline() == "open\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait(30)
+        process.stdin.close()
+        process.stdout.close()
+
+
+def test_second_writer_is_refused_while_another_process_writes_and_let_in_after_kill_9(
+    directory: Path,
+) -> None:
+    with writer_elsewhere(directory) as process:
+        with pytest.raises(ValueError, match="must not be in use") as refused:
+            RunStore.open(directory, writing=True)
+        assert str(directory) in str(refused.value)
+        assert "\n" not in str(refused.value)
+        RunStore.open(directory, writing=False).close()  # readers are welcome
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        RunStore.open(directory, writing=True).close()
+
+
+def test_process_that_ends_lets_go(directory: Path) -> None:
+    with writer_elsewhere(directory) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(30) == 0
+        RunStore.open(directory, writing=True).close()
+
+
+def test_second_writer_in_the_same_process_is_refused(directory: Path) -> None:
+    with RunStore.open(directory, writing=True), pytest.raises(ValueError, match="must not be in use"):
+        RunStore.open(directory, writing=True)
+
+
+def test_creator_holds_the_lock(tmp_path: Path) -> None:
+    with RunStore.create(tmp_path, {}), pytest.raises(ValueError, match="must not be in use"):
+        RunStore.open(tmp_path, writing=True)
+    RunStore.open(tmp_path, writing=True).close()
+
+
+def test_directory_locked_by_a_writer_that_has_not_begun_is_refused_to_another_creator(
+    tmp_path: Path,
+) -> None:
+    with RunStore.create(tmp_path, {"which": "first"}):
+        (tmp_path / "run.sqlite").unlink()  # as it is before the record is there
+        with pytest.raises(ValueError, match="must not be in use"):
+            RunStore.create(tmp_path, {"which": "second"})
+
+
+def test_being_refused_does_not_take_the_lock_away(directory: Path) -> None:
+    with RunStore.open(directory, writing=True):
+        for _ in range(3):
+            with pytest.raises(ValueError, match="must not be in use"):
+                RunStore.open(directory, writing=True)
+
+
+def test_reader_neither_takes_nor_releases_the_lock(directory: Path) -> None:
+    with RunStore.open(directory, writing=False), RunStore.open(directory, writing=True):
+        RunStore.open(directory, writing=False).close()
+        with pytest.raises(ValueError, match="must not be in use"):
+            RunStore.open(directory, writing=True)
+
+
+def test_close_lets_go(directory: Path) -> None:
+    for _ in range(3):
+        RunStore.open(directory, writing=True).close()
+
+
+def test_learner_that_could_not_be_made_lets_go(tmp_path: Path) -> None:
+    """A run that is refused after it was opened must not stay locked."""
+    with GPRMax(SystemEnvironment("mountain-car"), settings=SMALL, run=tmp_path):
+        pass
+    with pytest.raises(ValueError, match="must be the one of"):
+        GPRMax.resume(tmp_path, SystemEnvironment("pendulum"))
+    RunStore.open(tmp_path, writing=True).close()
+
+
+def test_learner_holds_the_lock_until_it_is_closed(tmp_path: Path) -> None:
+    environment = SystemEnvironment("mountain-car")
+    with GPRMax(environment, settings=SMALL, run=tmp_path):
+        with pytest.raises(ValueError, match="must not be in use"):
+            GPRMax.resume(tmp_path, environment)
+        GPRMax.resume(tmp_path, environment, writing=False).close()
+    GPRMax.resume(tmp_path, environment).close()
+
+
+def test_learner_can_be_closed_twice(tmp_path: Path) -> None:
+    with GPRMax(SystemEnvironment("mountain-car"), settings=SMALL, run=tmp_path) as learner:
+        learner.close()
+
+
+def test_child_process_does_not_keep_the_lock(directory: Path) -> None:
+    """A worker that was started meanwhile and lives on must not hold a run that its parent let go."""
+    store = RunStore.open(directory, writing=True)
+    child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    try:
+        store.close()
+        RunStore.open(directory, writing=True).close()
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_lock_file_of_a_dead_process_is_no_obstacle(directory: Path) -> None:
+    (directory / "run.lock").write_text("12345")
+    RunStore.open(directory, writing=True).close()
