@@ -12,11 +12,19 @@ import numpy as np
 import quantecon
 import scipy
 
-from benchmarks import bench_gp, bench_growth, bench_memory, bench_model, bench_solve, bench_sweep
+from benchmarks import (
+    bench_gp,
+    bench_growth,
+    bench_learning,
+    bench_memory,
+    bench_model,
+    bench_solve,
+    bench_sweep,
+)
 from benchmarks.measuring import Result
 
 HERE = Path(__file__).parent
-ALL = (bench_sweep, bench_solve, bench_growth, bench_memory, bench_gp, bench_model)
+ALL = (bench_sweep, bench_solve, bench_growth, bench_memory, bench_gp, bench_model, bench_learning)
 
 
 def main() -> None:
@@ -69,6 +77,8 @@ def _table(results: dict[str, Result]) -> str:
 
 
 def _ratios(row: Result) -> str:
+    if row["ratio"] is None:
+        return ""
     text = f"{_number(row['ratio'])} against {row['against']}"
     if "ratio_both_cores" in row:
         text += f"; {_number(row['ratio_both_cores'])} with both cores"

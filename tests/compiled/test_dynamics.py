@@ -1,4 +1,4 @@
-"""One implementation of each system: single compiled steps, batches and the task say the same, bit for bit."""
+"""One implementation of each system: single steps, batches and the task say the same, bit for bit."""
 
 from __future__ import annotations
 

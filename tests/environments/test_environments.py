@@ -13,6 +13,7 @@ import pytest
 from gymnasium.utils import env_checker
 
 from optimist.box import FloatArray
+from optimist.environments import registration
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.systems import SYSTEMS, System
 
@@ -27,11 +28,12 @@ IDS = {
 FRESH = """
 import sys
 import gymnasium
+loaded = "numba" in sys.modules or "optimist.systems" in sys.modules
 environment = gymnasium.make(sys.argv[1])
 observation, _ = environment.reset(seed=0)
 observation, *_ = environment.step(0)
 print(environment.spec.max_episode_steps, observation.tolist())
-print("numba" in sys.modules)
+print(loaded)
 """
 
 
@@ -69,11 +71,18 @@ def test_gymnasium_alone_finds_the_environment(name: str) -> None:
         env=os.environ | {"PYTHONPATH": ""},
     )
     assert done.returncode == 0, done.stderr
-    stepped, numba_is_loaded = done.stdout.splitlines()
+    stepped, systems_are_loaded = done.stdout.splitlines()
     system = SYSTEMS[name]
     successors = system.dynamics(system.starts, system.task.controls[[0]])
     assert stepped in {f"500 {state}" for state in successors.tolist()}
-    assert numba_is_loaded == "False"  # stepping an environment needs no compiler
+    assert systems_are_loaded == "False"  # whoever imports Gymnasium does not pay for us
+
+
+def test_what_is_registered_is_what_there_is() -> None:
+    assert {name: system.gymnasium_id for name, system in SYSTEMS.items()} == {
+        problem: name for name, problem in registration.PROBLEMS.items()
+    }
+    assert {system.task.max_steps for system in SYSTEMS.values()} == {registration.MAX_STEPS}
 
 
 @EVERY_SYSTEM

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import optimist
-from optimist.cli import learn, plan, problems
+from optimist.cli import learn, plan, problems, sweep
 from optimist.runs import RunError
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ app.command("plan")(plan.plan)
 app.command("learn")(learn.learn)
 app.command("resume")(learn.resume)
 app.command("evaluate")(learn.evaluate)
+app.command("sweep")(sweep.sweep)
+app.command("reproduce")(sweep.reproduce)
 
 
 def _show_version(wanted: bool) -> None:

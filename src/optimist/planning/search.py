@@ -18,7 +18,7 @@ from optimist.planning.flow import Flow
 from optimist.planning.q_function import Actions, QFunction
 from optimist.task import Task
 
-MOST_LEAVES = 25  # of one decision: 4 steps ahead with 2 actions, 2 with 3 or 5
+MOST_LEAVES = 16  # of one decision: 4 steps ahead with 2 actions, 2 with 3 or 4, 1 with more
 BLOCK = 2**18  # tree nodes held at a time
 
 

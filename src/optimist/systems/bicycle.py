@@ -47,6 +47,8 @@ def is_terminal(states: FloatArray) -> BoolArray:
     return fallen
 
 
+__all__ = ["BICYCLE", "BOX", "MAX_ROLL", "dynamics", "is_terminal", "reward"]
+
 BICYCLE = System(
     name="bicycle",
     gymnasium_id="optimist/Bicycle-v0",

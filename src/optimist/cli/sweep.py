@@ -1,0 +1,180 @@
+"""`optimist sweep`, `optimist reproduce`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from optimist.cli.output import print_json, progress
+from optimist.cli.problems import AsJson
+from optimist.experiments import reproduce as paper
+from optimist.experiments.specs import Experiment, RunSpec, read_experiment
+from optimist.experiments.sweep import ENGINES, Listener, Outcome, run_sweep
+from optimist.systems import SYSTEMS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Engine = Annotated[str, typer.Option(help=f"Where to run: {' or '.join(ENGINES)}.")]
+Address = Annotated[
+    str | None, typer.Option(help="The Dask scheduler, such as tcp://host:8786; only with engine dask.")
+]
+Workers = Annotated[int | None, typer.Option(help="Processes of engine local; by default one per core.")]
+Results = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are recorded.")]
+FORMATS = ("pdf", "svg", "png")
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment: name and [[runs]].")],
+    results: Results = Path("results"),
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run many runs: what is missing is run, what is recorded is skipped."""
+    outcomes = _swept(read_experiment(file), results, engine, address, workers)
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    if as_json:
+        print_json(
+            {
+                "runs": [{"id": outcome.id, "status": outcome.status} for outcome in outcomes],
+                "failed": [{"id": outcome.id, "error": outcome.error} for outcome in failed],
+            }
+        )
+    else:
+        counts = {name: sum(outcome.status == name for outcome in outcomes) for name in ("done", "skipped")}
+        print(f"{counts['done']} runs done, {counts['skipped']} recorded before, in {results}")
+    _exit_if_failed(failed)
+
+
+def reproduce(
+    what: Annotated[str, typer.Argument(help="table, figure4 or figure5.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where tables and figures go.")] = Path(
+        "out/paper"
+    ),
+    results: Results = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and episodes: some minutes.")] = False,
+    seed: Annotated[int, typer.Option(help="The run that figure5 shows.")] = 0,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce the paper's results from recorded runs, running what is missing."""
+    if what not in ("table", "figure4", "figure5"):
+        raise ValueError(f"What to reproduce must be table, figure4 or figure5; got {what!r}.")
+    if seed < 0:
+        raise ValueError(f"--seed must not be negative; got {seed}.")
+    out.mkdir(parents=True, exist_ok=True)
+    if what == "table":
+        files = _table(out, quiet=as_json)
+    else:
+        _require_plots()
+        experiment = paper.figure4(quick=quick) if what == "figure4" else paper.figure5(seed=seed)
+        if what == "figure4":
+            minutes = paper.MINUTES["quick" if quick else "full"]
+            print(f"{what}: about {minutes} minutes on two cores if nothing is recorded", file=sys.stderr)
+        outcomes = _swept(experiment, results, engine, address, workers)
+        _exit_if_failed([outcome for outcome in outcomes if outcome.status == "failed"])
+        figure = _figure4(experiment, results) if what == "figure4" else _figure5(experiment, results, seed)
+        files = _saved(figure, out / (f"{what}-quick" if quick and what == "figure4" else what))
+    if as_json:
+        print_json({"files": [str(file) for file in files]})
+    else:
+        for file in files:
+            print(f"  {file}")
+
+
+def _swept(
+    experiment: Experiment, results: Path, engine: str, address: str | None, workers: int | None
+) -> list[Outcome]:
+    specs = experiment.specs()
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers must be at least 1; got {workers}.")
+    with _sweep_progress(experiment.name, specs) as listener:
+        return run_sweep(specs, results, engine=engine, address=address, workers=workers, listener=listener)
+
+
+@contextmanager
+def _sweep_progress(name: str, specs: Sequence[RunSpec]) -> Iterator[Listener]:
+    """One bar for the whole sweep, on standard error, when that is a terminal."""
+    columns = (BarColumn(30), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(name, total=len(specs))
+        failed: list[str] = []
+
+        def listen(outcome: Outcome) -> None:
+            failed.extend([outcome.id] if outcome.status == "failed" else [])
+            said = f"{outcome.id} {outcome.status}" + (f", {len(failed)} failed" if failed else "")
+            bar.update(task, advance=1, description=said)
+
+        yield listen
+
+
+def _exit_if_failed(failed: Sequence[Outcome]) -> None:
+    for outcome in failed:
+        print(f"optimist: {outcome.id} failed: {outcome.error}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _table(out: Path, *, quiet: bool) -> list[Path]:
+    rows = []
+    with progress("planning with the true dynamics") as say:
+        for problem in SYSTEMS:
+            say(problem)
+            rows.append(paper.best_possible(problem))
+    text = paper.table_as_markdown(rows)
+    (out / "table.md").write_text(text, encoding="utf-8")
+    if not quiet:
+        print(text, end="")
+    return [out / "table.md"]
+
+
+def _figure4(experiment: Experiment, results: Path) -> Figure:
+    from optimist.views.figure4 import draw_figure4  # noqa: PLC0415
+
+    curves = paper.curves(experiment, results)
+    with progress("planning with the true dynamics"):
+        best = {problem: paper.best_possible(problem).ours for problem in curves}
+    note = (
+        "medians over seeds (0, 1, ...), bands: 95 % bootstrap intervals of the median; "
+        "settings: preset 'ours', docs/background/sarsa.md; long curves are medians of blocks of episodes"
+    )
+    return draw_figure4(curves, best, note)
+
+
+def _figure5(experiment: Experiment, results: Path, seed: int) -> Figure:
+    from optimist.views.figure5 import Snapshot, draw_figure5  # noqa: PLC0415
+    from optimist.views.plan_figure import Slice  # noqa: PLC0415
+
+    system = SYSTEMS[paper.FIGURE5_PROBLEM]
+    shown = Slice((0, 1), system.starts[0], system.axis_names)
+    xs, ys, states = shown.lattice(system.task.box)
+    found = paper.beliefs(experiment, results, states)
+    snapshots = [Snapshot(b.title, b.values, b.uncertainty, b.samples) for b in found]
+    note = f"mountain car, 100 x 100 nodes, preset 'ours', seed {seed}; value 0 where nothing is known"
+    return draw_figure5(snapshots, shown, xs, ys, note)
+
+
+def _saved(figure: Figure, stem: Path) -> list[Path]:
+    from optimist.views.plan_figure import save_figure  # noqa: PLC0415
+
+    files = [stem.with_suffix(f".{suffix}") for suffix in FORMATS]
+    for file in files:
+        save_figure(figure, file)
+    return files
+
+
+def _require_plots() -> None:
+    from optimist.views.plan_figure import check_target  # noqa: PLC0415
+
+    check_target(Path("figure.png"))

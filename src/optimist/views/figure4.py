@@ -1,0 +1,103 @@
+"""The paper's Figure 4: total reward over episodes, GP-RMAX on the left, Sarsa on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from optimist.box import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# colour-blind safe (Okabe & Ito), and told apart in print by their dashes
+STYLES = {
+    "gp-rmax-exp": ("#0072b2", "-"),
+    "gp-rmax-grid": ("#d55e00", "--"),
+    "gp-rmax-noexp": ("#009e73", "-."),
+    "sarsa-fine": ("#cc79a7", "-"),
+    "sarsa-coarse": ("#56b4e9", "--"),
+}
+SMOOTHED_ABOVE = 100  # episodes: longer curves are shown as medians of blocks
+BLOCKS = 100
+
+
+class Curve(Protocol):
+    """Total rewards of one agent over episodes."""
+
+    @property
+    def agent(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def n_seeds(self) -> int:
+        """How many runs."""
+        ...
+
+    @property
+    def median(self) -> FloatArray:
+        """[n_episodes]"""
+        ...
+
+    @property
+    def low(self) -> FloatArray:
+        """[n_episodes], lower end of the band."""
+        ...
+
+    @property
+    def high(self) -> FloatArray:
+        """[n_episodes], upper end of the band."""
+        ...
+
+
+def draw_figure4(curves: Mapping[str, Sequence[Curve]], best: Mapping[str, float], note: str) -> Figure:
+    """Two panels per problem; a black line for the best possible; bands over seeds."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(10.0, 2.7 * len(curves) + 0.9), layout="constrained")
+    panels = figure.subplots(len(curves), 2, squeeze=False, sharey="row")
+    for row, (problem, found) in enumerate(curves.items()):
+        for column, family in enumerate(("gp-rmax", "sarsa")):
+            panel = panels[row, column]
+            mine = [curve for curve in found if curve.agent.startswith(family)]
+            for curve in mine:
+                _draw_curve(panel, curve)
+            panel.axhline(best[problem], color="black", linewidth=1.0, label="best possible (true model)")
+            panel.set_xlabel("episode")
+            seeds = {curve.n_seeds for curve in mine}
+            count = "/".join(str(n) for n in sorted(seeds))
+            panel.set_title(f"{problem}, {'GP-RMAX' if column == 0 else 'Sarsa'}, {count} seeds", fontsize=10)
+            panel.grid(alpha=0.25, linewidth=0.5)
+        panels[row, 0].set_ylabel("total reward")
+        _limit(panels[row, 0], found, best[problem])
+    for column in range(2):
+        panels[0, column].legend(fontsize=7.5, loc="lower right", framealpha=0.9)
+    figure.supxlabel(note, fontsize=7.5)
+    return figure
+
+
+def _draw_curve(axes: Axes, curve: Curve) -> None:
+    colour, dashes = STYLES[curve.agent]
+    lines = [np.arange(1.0, len(curve.median) + 1.0), curve.median, curve.low, curve.high]
+    if len(curve.median) > SMOOTHED_ABOVE:
+        lines = [_blocks(values) for values in lines]
+    episodes, median, low, high = lines
+    marker = "o" if len(median) <= 20 else None
+    axes.plot(episodes, median, dashes, color=colour, marker=marker, markersize=3.0, label=curve.agent)
+    axes.fill_between(episodes, low, high, color=colour, alpha=0.2, linewidth=0.0)
+
+
+def _blocks(values: FloatArray) -> FloatArray:
+    """Medians of consecutive episodes."""
+    return np.array([np.median(block) for block in np.array_split(values, BLOCKS)])
+
+
+def _limit(axes: Axes, curves: Sequence[Curve], best: float) -> None:
+    """Leave some room above the best, and below the worst."""
+    lowest = min(float(curve.low.min()) for curve in curves)
+    room = 0.06 * max(best - lowest, abs(best) * 0.1)
+    axes.set_ylim(lowest - room, best + 1.5 * room)
