@@ -1,0 +1,87 @@
+"""Learning: the latency of a decision, a whole mountain-car run, one replan of the acrobot.
+
+No peer does the same work; the figures are here so that they are measured and not asserted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.measuring import Result
+from optimist.agents import GPRMaxAgent
+from optimist.environments.system_environment import SystemEnvironment
+from optimist.experiments.exploring import random_transitions
+from optimist.experiments.online import learning_settings, start_run
+from optimist.learner import GPRMax
+from optimist.systems import SYSTEMS
+from optimist.transitions import Transition
+
+
+def run() -> dict[str, Result]:
+    return {
+        "learn mountain car, 5 episodes": {"ours_s": _mountain_car(), "peers": {}, "ratio": None},
+        "replan acrobot 25^4 after 500 transitions": {"ours_s": _replan(), "peers": {}, "ratio": None},
+        "predict, bicycle 20^4, one observation": {"ours_s": _latency("bicycle"), "peers": {}, "ratio": None},
+        "predict, acrobot 25^4, one observation": {"ours_s": _latency("acrobot"), "peers": {}, "ratio": None},
+    }
+
+
+def _mountain_car() -> float:
+    """The whole run, recorded on disk; the second time, so that everything is compiled."""
+    settings = learning_settings("mountain-car", "gp-rmax-exp")
+    for _ in range(2):
+        with TemporaryDirectory() as name:
+            began = perf_counter()
+            learner = start_run("mountain-car", settings, agent="gp-rmax-exp", seed=0, run=Path(name) / "run")
+            with learner:
+                learner.learn(episodes=5)
+            took = perf_counter() - began
+    return took
+
+
+def _replan() -> float:
+    """A full update: fit with hyperparameters, evaluate, plan; after one that leaves a start."""
+    agent = _taught("acrobot", 400)
+    agent.transitions = _seen("acrobot", 500)
+    began = perf_counter()
+    agent.update()
+    return perf_counter() - began
+
+
+def _latency(problem: str) -> float:
+    agent = _taught(problem, 60)
+    learner = GPRMax(SystemEnvironment(problem), settings=agent.settings)
+    learner._agent = agent
+    observation = SYSTEMS[problem].starts[0] + 0.01
+    times = []
+    for _ in range(2000):
+        began = perf_counter()
+        learner.predict(observation)
+        times.append(perf_counter() - began)
+    return float(np.median(times))
+
+
+def _taught(problem: str, count: int) -> GPRMaxAgent:
+    agent = GPRMaxAgent(SYSTEMS[problem].task, learning_settings(problem, "gp-rmax-exp"), seed=0)
+    agent.transitions = _seen(problem, count)
+    agent.update()
+    return agent
+
+
+def _seen(problem: str, count: int) -> list[Transition]:
+    columns = random_transitions(SYSTEMS[problem], count, seed=0)
+    return [
+        Transition(
+            columns.states[k],
+            int(columns.actions[k]),
+            float(columns.rewards[k]),
+            columns.next_states[k],
+            bool(columns.terminated[k]),
+            bool(columns.truncated[k]),
+        )
+        for k in range(count)
+    ]

@@ -1,0 +1,183 @@
+"""The paper's experiments (Section 4) as data, and what is read off their recorded runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optimist.agents import AGENTS, GPRMaxAgent
+from optimist.agents.settings import parse_settings
+from optimist.box import FloatArray
+from optimist.experiments.offline import plan_offline
+from optimist.experiments.specs import SARSA_AGENTS, Experiment, Group
+from optimist.experiments.statistics import summarise
+from optimist.planning import QFunction
+from optimist.runs import RunStore
+from optimist.systems import SYSTEMS, System
+from optimist.transitions import Transition
+
+RL_AGENTS = tuple(AGENTS)
+BOOTSTRAP_SEED = 0
+
+# episodes of the GP-RMAX agents and of Sarsa, seeds of both: in the full figure and in the quick one
+FULL = {
+    "mountain-car": (6, 1000, 10),
+    "pendulum": (6, 1000, 10),
+    "bicycle": (10, 2000, 5),
+    "acrobot": (8, 1000, 5),
+}
+QUICK = {
+    "mountain-car": (5, 300, 3),
+    "pendulum": (4, 300, 3),
+    "bicycle": (5, 500, 2),
+    "acrobot": (3, 300, 2),
+}
+MINUTES = {"full": 240, "quick": 6}  # on two cores, about
+
+
+def figure4(*, quick: bool) -> Experiment:
+    """All runs of Figure 4."""
+    sizes = QUICK if quick else FULL
+    groups = []
+    for problem, (few, many, seeds) in sizes.items():
+        groups.append(Group(problems=(problem,), agents=RL_AGENTS, seeds=seeds, episodes=few))
+        groups.append(Group(problems=(problem,), agents=SARSA_AGENTS, seeds=seeds, episodes=many))
+    return Experiment(name="figure4-quick" if quick else "figure4", runs=tuple(groups))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Total rewards of one agent over episodes, over seeds."""
+
+    agent: str
+    n_seeds: int
+    median: FloatArray  # [n_episodes]
+    low: FloatArray  # [n_episodes], 95 % bootstrap interval of the median
+    high: FloatArray  # [n_episodes]
+
+
+def curves(experiment: Experiment, root: Path) -> dict[str, list[Curve]]:
+    """Per problem the curve of every agent, from recorded runs."""
+    found: dict[str, list[Curve]] = {}
+    for group in experiment.runs:
+        for problem in group.problems:
+            for agent in group.agents:
+                rows = [
+                    recorded_totals(spec.directory(root), spec.episodes)
+                    for spec in group.specs(experiment.name)
+                    if (spec.problem, spec.agent) == (problem, agent)
+                ]
+                found.setdefault(problem, []).append(_curve(agent, np.array(rows)))
+    return found
+
+
+def recorded_totals(directory: Path, episodes: int) -> list[float]:
+    """Total rewards of the first episodes of a run."""
+    with RunStore.open(directory, writing=False) as store:
+        return [row.total_reward for row in store.episodes()[:episodes]]
+
+
+def _curve(agent: str, totals: FloatArray) -> Curve:
+    summary = summarise(totals, seed=BOOTSTRAP_SEED)
+    interval = summary.median_interval
+    return Curve(agent, len(totals), summary.median, interval.low, interval.high)
+
+
+@dataclass(frozen=True)
+class BestRow:
+    """The best possible performance of one problem."""
+
+    system: System
+    paper: float
+    paper_grid: float  # the paper's own uniform grid
+    ours: float
+    nearby: float  # mean of 50 starts
+
+
+def best_possible(problem: str) -> BestRow:
+    """Plan with the true dynamics, as the paper and as we do; the worst of the paper's starts."""
+    system = SYSTEMS[problem]
+    made = {name: plan_offline(system, system.recipes[name]) for name in ("paper", "ours")}
+    totals = {name: float(plan.roll_out(system.starts).total_rewards.min()) for name, plan in made.items()}
+    nearby = float(made["ours"].roll_out(system.nearby_starts(50, seed=0)).total_rewards.mean())
+    return BestRow(system, system.paper_best, totals["paper"], totals["ours"], nearby)
+
+
+def table_as_markdown(rows: list[BestRow]) -> str:
+    """The table of best possible performances."""
+    lines = [
+        "| problem | the paper | its grid, ours | our recipe | mean of 50 starts nearby |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {row.system.name} | {row.paper:g} | {row.paper_grid:.4g} | {row.ours:.4g} | {row.nearby:.4g} |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What an agent, or the truth, says of some states."""
+
+    title: str
+    values: FloatArray  # [n]
+    uncertainty: FloatArray | None  # [n], mean over actions; None: the truth
+    samples: FloatArray  # [m, d], states seen
+
+
+FIGURE5_PROBLEM = "mountain-car"
+FIGURE5_MOMENTS = (("gp-rmax-exp", 40), ("gp-rmax-exp", 120), ("gp-rmax-grid", 120))
+
+
+def figure5(*, seed: int) -> Experiment:
+    """The runs of Figure 5."""
+    agents = tuple(dict.fromkeys(agent for agent, _ in FIGURE5_MOMENTS))
+    group = Group(problems=(FIGURE5_PROBLEM,), agents=agents, seeds=(seed,), episodes=1)
+    return Experiment(name="figure5", runs=(group,))
+
+
+def beliefs(experiment: Experiment, root: Path, states: FloatArray) -> list[Belief]:
+    """What the recorded runs said of `states` [n, d] after so many transitions, and the truth.
+
+    The model and the plan of that moment are made again from the first transitions of the run.
+    """
+    system = SYSTEMS[FIGURE5_PROBLEM]
+    specs = {spec.agent: spec for spec in experiment.specs()}
+    found = []
+    for agent, count in FIGURE5_MOMENTS:
+        with RunStore.open(specs[agent].directory(root), writing=False) as store:
+            header, transitions = store.header, store.transitions()[:count]
+        if len(transitions) < count:
+            raise ValueError(
+                f"The run {specs[agent].id} must have {count} transitions; got {len(transitions)}."
+            )
+        found.append(_belief(agent, count, _agent_after(system, header, transitions), states))
+    made = plan_offline(system, system.recipes["ours"])
+    truth = Belief(
+        "the true value function", made.q_function.value(states), None, np.empty((0, states.shape[1]))
+    )
+    return [*found, truth]
+
+
+def _agent_after(system: System, header: dict[str, Any], transitions: list[Transition]) -> GPRMaxAgent:
+    agent = GPRMaxAgent(system.task, parse_settings(header["settings"]), seed=header["seed"])
+    for transition in transitions:
+        if agent.due:
+            agent.update()
+        agent.observe(transition)
+    agent.update()
+    return agent
+
+
+def _belief(name: str, count: int, agent: GPRMaxAgent, states: FloatArray) -> Belief:
+    assert agent.knowledge is not None
+    assert agent.flow is not None
+    values = QFunction(agent.grid, agent.knowledge.plan.q_values).value(states)
+    samples = np.array([transition.state for transition in agent.transitions])
+    return Belief(
+        f"{name}, {count} transitions", values, agent.flow.uncertainty(states).mean(axis=1), samples
+    )
