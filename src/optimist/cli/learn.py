@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from optimist.agents import AGENTS, PRESETS
+from optimist.agents import PRESETS
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import AsJson
+from optimist.cli.sarsa import evaluate_sarsa, go_on_sarsa, is_sarsa, learn_sarsa, print_sarsa
 from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import learning_settings, open_run, start_run
+from optimist.experiments.specs import ALL_AGENTS, SARSA_AGENTS
 from optimist.learner import GPRMax
 from optimist.planning import Rollouts
 from optimist.runs import Event, RunStore, Stepped
@@ -32,7 +34,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of
 
 def learn(
     problem: Annotated[str, typer.Argument(help="mountain-car, pendulum, bicycle or acrobot.")],
-    agent: Annotated[str, typer.Option(help=f"One of {', '.join(AGENTS)}.")] = "gp-rmax-exp",
+    agent: Annotated[str, typer.Option(help=f"One of {', '.join(ALL_AGENTS)}.")] = "gp-rmax-exp",
     episodes: Annotated[int, typer.Option(help="Episodes to learn for.")] = 5,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     run: Annotated[
@@ -54,9 +56,15 @@ def learn(
     """Learn to control a problem from nothing, online."""
     find_system(problem)
     _at_least_one(episodes)
+    directory = run if run is not None else Path("runs") / problem / agent / f"seed-{seed}"
+    if agent in SARSA_AGENTS:
+        _refuse("--preset, --settings and --plot are for GP-RMAX", preset != "ours" or settings or plot)
+        with _interruptible(directory), progress(f"{agent} learns {problem}"):
+            result = learn_sarsa(problem, agent, seed=seed, episodes=episodes, run=directory)
+        _print_sarsa(result, as_json)
+        return
     chosen = learning_settings(problem, agent, preset=preset, file=settings)
     _check_plot(plot)
-    directory = run if run is not None else Path("runs") / problem / agent / f"seed-{seed}"
     learner = start_run(problem, chosen, agent=agent, seed=seed, run=directory, episodes=episodes)
     if not as_json:
         nodes = " x ".join(map(str, learner.grid.shape))
@@ -77,6 +85,14 @@ def resume(
 ) -> None:
     """Go on with a run after any interruption."""
     _check_plot(plot)
+    if is_sarsa(run):
+        _refuse("--plot is for GP-RMAX", plot)
+        if episodes is not None:
+            _at_least_one(episodes)
+        with _interruptible(run), progress(f"bringing {run} back"):
+            result = go_on_sarsa(run, episodes)
+        _print_sarsa(result, as_json)
+        return
     with RunStore.open(run, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
@@ -98,15 +114,25 @@ def evaluate(
         raise ValueError(f"--random must not be negative; got {random}.")
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
-    with progress(f"evaluating {run}"):
-        learner, system = open_run(run, writing=False)
-        with learner:
-            fixed, scattered = evaluate_run(learner, system, n_random=random, seed=seed)
+    if is_sarsa(run):
+        _refuse("--random is for GP-RMAX", random)
+        with progress(f"evaluating {run}"):
+            fixed, system = evaluate_sarsa(run)
+        episodes = _evaluated(fixed, "paper")
+    else:
+        with progress(f"evaluating {run}"):
+            learner, system = open_run(run, writing=False)
+            with learner:
+                fixed, scattered = evaluate_run(learner, system, n_random=random, seed=seed)
+        episodes = _evaluated(fixed, "paper") + _evaluated(scattered, "random")
+    with RunStore.open(run, writing=False) as store:
+        rows = store.episodes()
+        transitions = store.n_transitions or (rows[-1].transitions if rows else 0)
     result = {
         "run": str(run),
         "problem": system.name,
-        "transitions": learner.num_timesteps,
-        "episodes": _evaluated(fixed, "paper") + _evaluated(scattered, "random"),
+        "transitions": transitions,
+        "episodes": episodes,
     }
     if as_json:
         print_json(result)
@@ -203,6 +229,19 @@ def _print_evaluation(system: System, result: dict[str, Any]) -> None:
         start = ", ".join(f"{x:.3g}" for x in row["start"])
         end = "terminated" if row["terminated"] else "cut off"
         print(f"  from ({start}): total reward {row['total_reward']:.4g} in {row['steps']} steps ({end})")
+
+
+def _print_sarsa(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+    else:
+        print_sarsa(result)
+
+
+def _refuse(sentence: str, given: object) -> None:
+    """Options that mean nothing to an agent are refused, not ignored."""
+    if given:
+        raise ValueError(f"{sentence}; they must not be given with Sarsa.")
 
 
 def _at_least_one(episodes: int) -> None:
