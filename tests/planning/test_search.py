@@ -12,7 +12,7 @@ from optimist.box import Box, FloatArray
 from optimist.grid import Grid
 from optimist.models import Prediction, TrueDynamics
 from optimist.planning import Flow, Lookahead, QFunction, Search, Stopping, solve, tabulate_held
-from optimist.planning.search import MOST_LEAVES, affordable_depth
+from optimist.planning.search import affordable_depth
 from optimist.task import Task
 from tests.naive import flow as naive
 from tests.planning.test_flow import CONTROLS, GRIDS, anything, inwards, states_around, task_on
@@ -155,13 +155,17 @@ def test_more_states_than_fit_into_one_block_are_searched_alike() -> None:
     np.testing.assert_array_equal(policy(states)[300:], policy(states[300:]))
 
 
+@pytest.mark.parametrize(("nodes", "leaves"), [((49, 50), 256), ((51, 50), 16), ((25,) * 4, 256)])
 @pytest.mark.parametrize("n_actions", [1, 2, 3, 4, 5, 7, 16, 17, 256, 257, 1000])
-def test_the_affordable_depth_is_the_deepest_that_is_allowed(n_actions: int) -> None:
-    depth = affordable_depth(n_actions)
+def test_the_affordable_depth_is_the_deepest_that_is_allowed(
+    n_actions: int, nodes: tuple[int, ...], leaves: int
+) -> None:
+    d = len(nodes)
+    depth = affordable_depth(n_actions, Grid.uniform(Box([-1.0] * d, [1.0] * d), nodes))
     assert depth >= 1
     if n_actions > 1:
-        assert n_actions**depth <= max(MOST_LEAVES, n_actions)
-        assert n_actions ** (depth + 1) > MOST_LEAVES
+        assert n_actions**depth <= max(leaves, n_actions)
+        assert n_actions ** (depth + 1) > leaves
 
 
 @pytest.mark.parametrize("depth", [0, -1, 40])

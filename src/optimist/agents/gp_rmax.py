@@ -202,7 +202,7 @@ class GPRMaxAgent:
 
     def _take(self, knowledge: Knowledge, flow: Flow) -> None:
         q_function = QFunction(self.grid, knowledge.plan.q_values)
-        depth = self.settings.planning.search_depth(self.task.n_actions)
+        depth = self.settings.planning.search_depth(self.task.n_actions, self.grid)
         self.knowledge, self.flow = knowledge, flow
         self._policy = Search(self.task, flow, q_function, depth) if depth else q_function
 

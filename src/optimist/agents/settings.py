@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from optimist.gp import Metric
+from optimist.grid import Grid
 from optimist.models import ModelSettings, RegressorSettings, StoppingRule
 from optimist.planning import Stopping, Tables
 from optimist.planning.search import affordable_depth, require_affordable
@@ -65,7 +66,7 @@ class ModelOptions(_Settings):
 
     kind: Literal["joint", "per-action"] = "joint"
     metric: Metric = Metric.AXES
-    subset: Annotated[int, Field(ge=2)] = 150
+    subset: Annotated[int, Field(ge=2)] = 300  # points the likelihood is optimised on
     max_basis: Count = 1000
     basis_tolerance: Annotated[float, Field(ge=0.0)] = 1e-2
     refit_growth: Annotated[float, Field(ge=1.0)] = 1.25
@@ -80,9 +81,9 @@ class PlanningOptions(_Settings):
         None  # steps searched ahead; None: affordable; 0: act on Q-values
     )
 
-    def search_depth(self, n_actions: int) -> int:
+    def search_depth(self, n_actions: int, grid: Grid) -> int:
         """Steps to search ahead when acting."""
-        return affordable_depth(n_actions) if self.depth is None else self.depth
+        return affordable_depth(n_actions, grid) if self.depth is None else self.depth
 
 
 class StoppingOptions(_Settings):
@@ -147,7 +148,7 @@ PRESETS: dict[str, AgentSettings] = {
         knownness="gp-variance",
         first_plans=(),
         replan_every=50,
-        model=ModelOptions(kind="per-action"),
+        model=ModelOptions(kind="per-action", subset=150),
         planning=PlanningOptions(depth=0),
     ),
 }
@@ -182,9 +183,8 @@ def parse_settings(document: dict[str, Any]) -> AgentSettings:
 def check_settings(settings: AgentSettings, task: Task) -> None:
     """Raise ValueError where settings do not fit the task."""
     settings.grid.nodes_for(task.box.n_dims)
-    depth = settings.planning.search_depth(task.n_actions)
-    if depth:
-        require_affordable(task.n_actions, depth)
+    if settings.planning.depth:
+        require_affordable(task.n_actions, settings.planning.depth)
     if settings.grid.hold > task.max_steps:
         raise ValueError(f"`grid.hold` must be at most {task.max_steps}; got {settings.grid.hold}.")
 

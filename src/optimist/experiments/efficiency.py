@@ -64,7 +64,7 @@ def best_total(system: System, settings: AgentSettings) -> float:
     tables = tabulate_held(flow, task, settings.grid.hold)
     plan = solve(tables, stopping=settings.solver_stopping(tables))
     q_function = QFunction(grid, plan.q_values)
-    depth = settings.planning.search_depth(task.n_actions)
+    depth = settings.planning.search_depth(task.n_actions, grid)
     return mean_total(system, Search(task, flow, q_function, depth) if depth else q_function)
 
 

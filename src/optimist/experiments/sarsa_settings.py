@@ -37,12 +37,12 @@ SETTINGS: dict[str, dict[str, SarsaSettings]] = {
         "sarsa-coarse": SarsaSettings(tilings=grid((4, 4), 5), step_size=0.5),
     },
     "pendulum": {
-        "sarsa-fine": SarsaSettings(tilings=grid((16, 16), 8), step_size=0.5),
-        "sarsa-coarse": SarsaSettings(tilings=grid((6, 6), 8), step_size=0.5),
+        "sarsa-fine": SarsaSettings(tilings=grid((32, 32), 16), step_size=0.5, trace_decay=0.5),
+        "sarsa-coarse": SarsaSettings(tilings=grid((10, 10), 4), step_size=0.2, trace_decay=0.2),
     },
     "bicycle": {
-        "sarsa-fine": SarsaSettings(tilings=grid((8, 40, 16, 12), 8), step_size=0.5),
-        "sarsa-coarse": SarsaSettings(tilings=grid((6, 12, 6, 6), 8), step_size=0.5),
+        "sarsa-fine": SarsaSettings(tilings=grid((12, 60, 24, 12), 8), step_size=1.0, trace_decay=0.95),
+        "sarsa-coarse": SarsaSettings(tilings=grid((4, 24, 8, 8), 8), step_size=0.2, trace_decay=0.95),
     },
     "acrobot": {
         # 12 tilings over all axes, 3 over each triple, 2 over each pair, 3 over each axis: 48, 25,028 tiles

@@ -14,17 +14,24 @@ import numpy as np
 
 from optimist.box import FloatArray
 from optimist.compiled.search import grow, value_backwards
+from optimist.grid import Grid
 from optimist.planning.flow import Flow
 from optimist.planning.q_function import Actions, QFunction
 from optimist.task import Task
 
-MOST_LEAVES = 16  # of one decision: 4 steps ahead with 2 actions, 2 with 3 or 4, 1 with more
+# Sequences tried at one decision. The blur is a cell wide: on a coarse grid it pays to look far past it (8
+# steps with 2 actions, 5 with 3, 3 with 5), on a fine one a step or two are enough.
+COARSE_BELOW = 50  # nodes per axis
+MOST_LEAVES_COARSE = 256
+MOST_LEAVES_FINE = 16
 BLOCK = 2**18  # tree nodes held at a time
 
 
-def affordable_depth(n_actions: int) -> int:
-    """How many steps can be searched within `MOST_LEAVES`; at least one."""
-    return max(1, int(np.log(MOST_LEAVES) / np.log(max(n_actions, 2)) + 1e-9))
+def affordable_depth(n_actions: int, grid: Grid) -> int:
+    """How many steps to search ahead of a plan on this grid; at least one."""
+    coarse = grid.n_nodes ** (1.0 / grid.n_dims) < COARSE_BELOW
+    leaves = MOST_LEAVES_COARSE if coarse else MOST_LEAVES_FINE
+    return max(1, int(np.log(leaves) / np.log(max(n_actions, 2)) + 1e-9))
 
 
 def require_affordable(n_actions: int, depth: int) -> None:
