@@ -18,13 +18,23 @@ from benchmarks import (
     bench_learning,
     bench_memory,
     bench_model,
+    bench_sarsa,
     bench_solve,
     bench_sweep,
 )
 from benchmarks.measuring import Result
 
 HERE = Path(__file__).parent
-ALL = (bench_sweep, bench_solve, bench_growth, bench_memory, bench_gp, bench_model, bench_learning)
+ALL = (
+    bench_sweep,
+    bench_solve,
+    bench_growth,
+    bench_memory,
+    bench_gp,
+    bench_model,
+    bench_learning,
+    bench_sarsa,
+)
 
 
 def main() -> None:

@@ -16,6 +16,10 @@ CASES = {
     "model_error.py": (["mountain-car", "1"], "| mountain-car | joint |"),
     "learning_results.py": (["mountain-car", "--seeds", "1", "--episodes", "2"], "median per episode:"),
     "planning_quality.py": (["mountain-car"], "| mountain-car | ours | 100 x 100 | -103 |"),
+    "sarsa_search.py": (
+        ["pendulum", "--seeds", "1", "--episodes", "4"],
+        "| sarsa-coarse, best, fresh seeds |",
+    ),
 }
 
 

@@ -130,7 +130,7 @@ def test_abandoned_episode_is_recorded_without_a_transition(new: Path) -> None:
     row = EpisodeRow(1, 1, -1.0, 1, "abandoned")
     with RunStore.create(new, {}) as store:
         store.append(step(), 1, outside=False)
-        store.end_episode(row)
+        store.end_episodes([row])
         assert store.episodes() == [row]
         assert store.open_episode() == (2, 0, 0.0)
         assert store.n_transitions == 1
@@ -192,7 +192,7 @@ def test_reader_sees_committed_rows_while_the_writer_is_open(new: Path) -> None:
             writer.append(step(at=float(count)), 1, outside=False)
             assert reader.n_transitions == count
         assert [bits(row) for row in reader.transitions()] == [bits(row) for row in writer.transitions()]
-        writer.end_episode(EpisodeRow(1, 3, -3.0, 3, "abandoned"))
+        writer.end_episodes([EpisodeRow(1, 3, -3.0, 3, "abandoned")])
         assert reader.episodes() == writer.episodes()
 
 

@@ -12,8 +12,8 @@ from scipy.integrate import solve_ivp
 
 from optimist.box import FloatArray
 from optimist.systems import pendulum
-from optimist.systems.integrators import runge_kutta_4
 from optimist.systems.pendulum import PENDULUM
+from tests.naive.integrators import runge_kutta_4
 
 PROPERTY = settings(deadline=None, max_examples=60)
 TASK = PENDULUM.task

@@ -17,7 +17,8 @@ from optimist.cli.problems import AsJson
 from optimist.cli.sarsa import evaluate_sarsa, go_on_sarsa, is_sarsa, learn_sarsa, print_sarsa
 from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import learning_settings, open_run, start_run
-from optimist.experiments.specs import ALL_AGENTS, SARSA_AGENTS
+from optimist.experiments.sarsa_settings import SARSA_AGENTS
+from optimist.experiments.specs import ALL_AGENTS
 from optimist.learner import GPRMax
 from optimist.planning import Rollouts
 from optimist.runs import Event, RunStore, Stepped

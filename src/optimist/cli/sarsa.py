@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from optimist.experiments.sarsa_online import resume_sarsa, run_sarsa, sarsa_learner
-from optimist.experiments.specs import SARSA_AGENTS
+from optimist.experiments.sarsa_settings import SARSA_AGENTS
 from optimist.planning import Rollouts, roll_out
 from optimist.runs import EpisodeRow, RunStore
 from optimist.systems import System

@@ -73,7 +73,10 @@ def reproduce(
         raise ValueError(f"What to reproduce must be table, figure4 or figure5; got {what!r}.")
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"--out must be a directory; got {out}: {error.strerror}.") from error
     if what == "table":
         files = _table(out, quiet=as_json)
     else:
@@ -100,7 +103,13 @@ def _swept(
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1; got {workers}.")
     with _sweep_progress(experiment.name, specs) as listener:
-        return run_sweep(specs, results, engine=engine, address=address, workers=workers, listener=listener)
+        try:
+            return run_sweep(
+                specs, results, engine=engine, address=address, workers=workers, listener=listener
+            )
+        except KeyboardInterrupt:
+            print("optimist: stopped; the same command goes on.", file=sys.stderr)
+            raise typer.Exit(1) from None
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from optimist.agents import AGENTS, GPRMaxAgent
 from optimist.agents.settings import parse_settings
 from optimist.box import FloatArray
 from optimist.experiments.offline import plan_offline
-from optimist.experiments.specs import SARSA_AGENTS, Experiment, Group
+from optimist.experiments.sarsa_settings import SARSA_AGENTS
+from optimist.experiments.specs import Experiment, Group
 from optimist.experiments.statistics import summarise
 from optimist.planning import QFunction
 from optimist.runs import RunStore
@@ -77,7 +78,10 @@ def curves(experiment: Experiment, root: Path) -> dict[str, list[Curve]]:
 def recorded_totals(directory: Path, episodes: int) -> list[float]:
     """Total rewards of the first episodes of a run."""
     with RunStore.open(directory, writing=False) as store:
-        return [row.total_reward for row in store.episodes()[:episodes]]
+        rows = store.episodes()[:episodes]
+    if len(rows) < episodes:
+        raise ValueError(f"The run in {directory} must have {episodes} episodes; got {len(rows)}.")
+    return [row.total_reward for row in rows]
 
 
 def _curve(agent: str, totals: FloatArray) -> Curve:
@@ -136,7 +140,7 @@ FIGURE5_MOMENTS = (("gp-rmax-exp", 40), ("gp-rmax-exp", 120), ("gp-rmax-grid", 1
 def figure5(*, seed: int) -> Experiment:
     """The runs of Figure 5."""
     agents = tuple(dict.fromkeys(agent for agent, _ in FIGURE5_MOMENTS))
-    group = Group(problems=(FIGURE5_PROBLEM,), agents=agents, seeds=(seed,), episodes=1)
+    group = Group(problems=(FIGURE5_PROBLEM,), agents=agents, seeds=(seed,), episodes=3)
     return Experiment(name="figure5", runs=(group,))
 
 

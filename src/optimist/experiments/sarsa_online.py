@@ -93,9 +93,8 @@ def _go_on(
         for made in _chunks(learner, system, max(episodes, len(recorded))):
             if store is not None:
                 _require_same(recorded, made, store.directory)
+                store.end_episodes([row for row in made if row.episode > len(recorded)])
             for row in made:
-                if store is not None and row.episode > len(recorded):
-                    store.end_episode(row)
                 if listener is not None:
                     listener(row)
             rows += made

@@ -41,7 +41,7 @@ SETTINGS: dict[str, dict[str, SarsaSettings]] = {
         "sarsa-coarse": SarsaSettings(tilings=grid((10, 10), 4), step_size=0.2, trace_decay=0.2),
     },
     "bicycle": {
-        "sarsa-fine": SarsaSettings(tilings=grid((12, 60, 24, 12), 8), step_size=1.0, trace_decay=0.95),
+        "sarsa-fine": SarsaSettings(tilings=grid((8, 40, 16, 12), 8), step_size=0.2, trace_decay=0.95),
         "sarsa-coarse": SarsaSettings(tilings=grid((4, 24, 8, 8), 8), step_size=0.2, trace_decay=0.95),
     },
     "acrobot": {

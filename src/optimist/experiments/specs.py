@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from optimist.agents import AGENTS, PRESETS
+from optimist.experiments.sarsa_settings import SARSA_AGENTS
 from optimist.systems import SYSTEMS
 
-SARSA_AGENTS = ("sarsa-fine", "sarsa-coarse")
 ALL_AGENTS = (*AGENTS, *SARSA_AGENTS)
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -56,11 +57,23 @@ class RunSpec(_Data):
 class Group(_Data):
     """Runs that differ in problem, agent and seed only."""
 
-    problems: tuple[str, ...]
-    agents: tuple[str, ...]
-    seeds: tuple[Seed, ...] | Count  # a list, or a number: 0, 1, ...
+    problems: tuple[str, ...] = Field(min_length=1)
+    agents: tuple[str, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] | int  # a list, or a number n for 0 to n - 1
     episodes: Count
     preset: str = "ours"
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _whole(cls, value: Any) -> Any:
+        listed = value if isinstance(value, list | tuple) else [value - 1] if type(value) is int else [None]
+        bad = [seed for seed in listed if type(seed) is not int or seed < 0]
+        if bad or not listed:
+            got = bad[0] if bad and isinstance(value, list | tuple) else value
+            raise ValueError(
+                f"`seeds` must be a list of whole numbers from 0, or a number of at least 1; got {got!r}."
+            )
+        return value
 
     def specs(self, experiment: str) -> list[RunSpec]:
         """Every combination."""
@@ -93,8 +106,8 @@ class Experiment(_Data):
 
 def require_distinct(specs: Sequence[RunSpec]) -> None:
     """Raise ValueError when two runs would be recorded in the same place."""
-    ids = [spec.id for spec in specs]
-    twice = sorted({name for name in ids if ids.count(name) > 1})
+    counts = Counter(spec.id for spec in specs)
+    twice = sorted(name for name, count in counts.items() if count > 1)
     if twice:
         raise ValueError(f"Every run must have an id of its own; got {twice[0]} twice.")
 
@@ -121,5 +134,6 @@ def _sentence(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"unknown key {where!r}."
     if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
+        said = str(first["ctx"]["error"])
+        return f"{where!r}: {said}" if "." in where else said
     return f"{where!r}: {first['msg']}; got {first['input']!r}."

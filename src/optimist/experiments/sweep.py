@@ -1,30 +1,38 @@
 """Many runs, on one machine or many: what is missing is run, what is recorded is skipped.
 
-Engine `local` is joblib with loky, one process per core. Engine `dask` is joblib's Dask backend on a
-scheduler that exists already; its workers must see the same directory. Every worker uses one thread for BLAS
-and one for planning, so they do not fight over cores. A run that fails is named and the others go on; one
-that was interrupted (a worker died) is resumed, by whoever runs it next, where it stopped.
+Engine `local` is joblib with loky, one process per core. Engine `dask` hands the runs to a Dask scheduler
+that exists already; its workers must see the same directory. Every worker uses one thread for BLAS and one
+for planning, so they do not fight over cores. A run that fails is named and the others go on; one that was
+interrupted (a worker died) is resumed, by whoever runs it next, where it stopped.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from optimist.experiments.online import learning_settings, open_run, start_run
 from optimist.experiments.sarsa_online import resume_sarsa, run_sarsa
-from optimist.experiments.specs import SARSA_AGENTS, RunSpec, require_distinct
-from optimist.runs import RunStore
+from optimist.experiments.sarsa_settings import SARSA_AGENTS, sarsa_settings
+from optimist.experiments.specs import RunSpec, require_distinct
+from optimist.runs import RunError, RunStore
+from optimist.runs.checkpoint import describe_task
 from optimist.runs.store import FILE
+from optimist.systems import find_system
 
 ENGINES = ("local", "dask")
+ATTEMPTS = 3  # of a sweep whose local workers die
+PATIENCE = "10s"  # for a scheduler to answer
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class Outcome:
 
 
 Listener = Callable[[Outcome], None]
+Engine = Callable[[list[RunSpec], str], Iterator[Outcome]]
 
 
 def run_sweep(
@@ -50,18 +59,29 @@ def run_sweep(
 ) -> list[Outcome]:
     """Run what is missing of `specs` below `root`; how each went, in the order given."""
     require_distinct(specs)
-    outcomes = {spec.id: Outcome(spec.id, "skipped") for spec in specs if is_recorded(spec, root)}
-    for outcome in outcomes.values():
+    root = root.resolve()  # workers may be elsewhere
+    work = _engine(engine, address, workers)
+    outcomes: dict[str, Outcome] = {}
+
+    def note(outcome: Outcome) -> None:
+        outcomes[outcome.id] = outcome
         if listener is not None:
             listener(outcome)
-    missing = [spec for spec in specs if spec.id not in outcomes]
+
+    missing = []
+    for spec in specs:
+        try:
+            recorded = is_recorded(spec, root)
+        except RunError as error:
+            note(Outcome(spec.id, "failed", str(error)))
+            continue
+        if recorded:
+            note(Outcome(spec.id, "skipped"))
+        else:
+            missing.append(spec)
     if missing:
-        with _engine(engine, address, workers) as how:
-            tasks = (delayed(_worked)(spec, str(root)) for spec in missing)
-            for outcome in Parallel(return_as="generator_unordered", **how)(tasks):
-                outcomes[outcome.id] = outcome
-                if listener is not None:
-                    listener(outcome)
+        for outcome in work(missing, str(root)):
+            note(outcome)
     return [outcomes[spec.id] for spec in specs]
 
 
@@ -72,37 +92,49 @@ def is_recorded(spec: RunSpec, root: Path) -> bool:
         return False
     with RunStore.open(directory, writing=False) as store:
         header = store.header
-        for name in ("problem", "agent", "seed"):
-            if header[name] != getattr(spec, name):
-                raise ValueError(
-                    f"The run in {directory} must be {spec.id}; its {name} is {header[name]!r}. "
-                    "Move it away, or choose another directory."
-                )
-        _require_same_settings(spec, header, directory)
+        _require_expected(header, spec, directory)
         return len(store.episodes()) >= spec.episodes
 
 
-def _require_same_settings(spec: RunSpec, header: dict[str, Any], directory: Path) -> None:
+def _require_expected(header: dict[str, Any], spec: RunSpec, directory: Path) -> None:
+    for name, expected in _expected(spec).items():
+        if name not in header:
+            raise RunError(f"The record of the run in {directory} is damaged: no {name}.")
+        if header[name] != expected:
+            must = f"be {spec.id}; its {name} is {header[name]!r}"
+            if name in ("settings", "task"):
+                must = f"have the {name} of this version and preset; got others"
+            raise ValueError(
+                f"The run in {directory} must {must}. Move it away, or choose another directory."
+            )
+
+
+def _expected(spec: RunSpec) -> dict[str, Any]:
+    """What the header of the run says."""
     if spec.agent in SARSA_AGENTS:
-        return
-    settings = learning_settings(spec.problem, spec.agent, preset=spec.preset).model_dump(mode="json")
-    if header["settings"] != settings:
-        raise ValueError(
-            f"The run in {directory} must have the settings of this version and preset; got others. "
-            "Move it away, or choose another directory."
-        )
+        settings = sarsa_settings(spec.problem, spec.agent).model_dump(mode="json")
+    else:
+        settings = learning_settings(spec.problem, spec.agent, preset=spec.preset).model_dump(mode="json")
+    return {
+        "problem": spec.problem,
+        "agent": spec.agent,
+        "seed": spec.seed,
+        "settings": settings,
+        "task": describe_task(find_system(spec.problem).task),
+    }
 
 
 def execute(spec: RunSpec, root: Path) -> None:
     """Make one run, or go on with it."""
     directory = spec.directory(root)
+    begun = (directory / FILE).exists()
     if spec.agent in SARSA_AGENTS:
-        if (directory / FILE).exists():
+        if begun:
             resume_sarsa(directory, episodes=spec.episodes)
         else:
             run_sarsa(spec.problem, spec.agent, seed=spec.seed, episodes=spec.episodes, directory=directory)
         return
-    if (directory / FILE).exists():
+    if begun:
         learner, _ = open_run(directory, writing=True)
     else:
         settings = learning_settings(spec.problem, spec.agent, preset=spec.preset)
@@ -116,9 +148,8 @@ def execute(spec: RunSpec, root: Path) -> None:
 
 def _worked(spec: RunSpec, root: str) -> Outcome:
     """What a worker does: one run, on one core, whatever happens."""
-    os.environ["OPTIMIST_THREADS"] = "1"
     try:
-        with threadpool_limits(1):
+        with _one_thread(), threadpool_limits(1):
             execute(spec, Path(root))
     except Exception as error:  # the others shall go on
         return Outcome(spec.id, "failed", f"{type(error).__name__}: {error}")
@@ -126,38 +157,89 @@ def _worked(spec: RunSpec, root: str) -> Outcome:
 
 
 @contextmanager
-def _engine(name: str, address: str | None, workers: int | None) -> Iterator[dict[str, Any]]:
-    """Arguments for joblib, in a context where its backend is there."""
+def _one_thread() -> Iterator[None]:
+    before = os.environ.get("OPTIMIST_THREADS")
+    os.environ["OPTIMIST_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OPTIMIST_THREADS"]
+        else:
+            os.environ["OPTIMIST_THREADS"] = before
+
+
+def _engine(name: str, address: str | None, workers: int | None) -> Engine:
+    """The engine of that name, its arguments checked."""
     if name not in ENGINES:
         raise ValueError(f"The engine must be one of {', '.join(ENGINES)}; got {name!r}.")
     if name == "local":
         if address is not None:
             raise ValueError("An address must come with engine dask; got engine local.")
-        with parallel_config(backend="loky", inner_max_num_threads=1):
-            yield {"n_jobs": workers or os.cpu_count() or 1, "batch_size": 1}
-        return
-    with _dask_client(address), parallel_config(backend="dask"):
-        yield {"n_jobs": -1, "batch_size": 1}
-
-
-@contextmanager
-def _dask_client(address: str | None) -> Iterator[None]:
+        return lambda specs, root: _locally(specs, root, workers or os.cpu_count() or 1)
     if address is None:
         raise ValueError("Engine dask must have a scheduler (--address tcp://host:8786); got none.")
+    return lambda specs, root: _on_cluster(specs, root, address)
+
+
+def _locally(specs: list[RunSpec], root: str, workers: int) -> Iterator[Outcome]:
+    """On this machine; when a worker dies, what it left is given to new ones."""
+    left = {spec.id: spec for spec in specs}
     try:
-        from distributed import Client  # noqa: PLC0415
+        for _ in range(ATTEMPTS):
+            tasks = [delayed(_worked)(spec, root) for spec in left.values()]
+            try:
+                with parallel_config(backend="loky", inner_max_num_threads=1):
+                    pool = Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")
+                    for outcome in pool(tasks):
+                        del left[outcome.id]
+                        yield outcome
+            except TerminatedWorkerError:
+                continue
+            break
+        for name in left:
+            yield Outcome(name, "failed", "The process that ran it died; running the sweep again resumes it.")
+    finally:
+        if workers > 1:
+            get_reusable_executor().shutdown(wait=True)
+
+
+def _on_cluster(specs: list[RunSpec], root: str, address: str) -> Iterator[Outcome]:
+    """On the workers of a Dask scheduler, whoever of them is there, or comes later."""
+    try:
+        from distributed import CancelledError, Client, as_completed  # noqa: PLC0415
+        from distributed.scheduler import KilledWorker  # noqa: PLC0415
     except ImportError:
         raise ValueError(
             "Engine dask needs distributed, which is not installed: pip install 'optimist[distributed]'."
         ) from None
+    _hush("distributed")  # what goes wrong is said in one sentence
     try:
-        client: Any = Client(address, timeout="10s", set_as_default=True)
+        client: Any = Client(address, timeout=PATIENCE, set_as_default=True)
     except (OSError, ValueError, TimeoutError) as error:
         raise ValueError(
             f"The scheduler must be reachable; got {address}, which does not answer. "
             "Start one with `dask scheduler`, and workers with `dask worker ADDRESS`."
         ) from error
-    try:
-        yield
-    finally:
-        client.close()
+    with closing(client):
+        if not client.scheduler_info()["workers"]:
+            raise ValueError(
+                f"The scheduler must have workers; got {address}, which has none. "
+                "Start some with `dask worker ADDRESS`."
+            )
+        futures = {
+            client.submit(_worked, spec, root, key=f"optimist/{spec.id}", pure=False): spec for spec in specs
+        }
+        for future in as_completed(list(futures)):
+            try:
+                yield future.result()
+            except (CancelledError, KilledWorker, OSError) as error:
+                said = f"The cluster lost it ({type(error).__name__}); running the sweep again resumes it."
+                yield Outcome(futures[future].id, "failed", said)
+
+
+def _hush(package: str) -> None:
+    """No log lines of a package, whose loggers have levels of their own."""
+    for name in [package, *logging.root.manager.loggerDict]:
+        if name == package or name.startswith(f"{package}."):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -74,7 +74,7 @@ def abandon(place: Place, n_transitions: int, store: RunStore | None) -> tuple[P
         return Place(place.episode), None
     row = EpisodeRow(place.episode, place.step, place.total_reward, n_transitions, "abandoned")
     if store is not None:
-        store.end_episode(row)
+        store.end_episodes([row])
     return Place(place.episode + 1), row
 
 

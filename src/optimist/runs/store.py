@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -147,7 +147,8 @@ class RunStore:
         if version != FORMAT_VERSION:
             store.close()
             raise ValueError(
-                f"The run must be of format {FORMAT_VERSION}; got {version}, of another version of Optimist."
+                f"The run in {directory} must be of format {FORMAT_VERSION}; "
+                f"got {version}, of another version of Optimist."
             )
         return store
 
@@ -190,10 +191,11 @@ class RunStore:
             if ended is not None:
                 _insert(connection, "INSERT", "episodes", asdict(ended))
 
-    def end_episode(self, row: EpisodeRow) -> None:
-        """Record the end of an episode that ended without a transition of its own."""
+    def end_episodes(self, rows: Sequence[EpisodeRow]) -> None:
+        """Record the ends of episodes that ended without a transition of their own; all of them or none."""
         with _told(self.directory), self._connection as connection:
-            _insert(connection, "INSERT", "episodes", asdict(row))
+            for row in rows:
+                _insert(connection, "INSERT", "episodes", asdict(row))
 
     def record_plan(self, update: Update) -> None:
         """Record an update; one made again after an interruption replaces itself."""

@@ -69,7 +69,7 @@ def draw_figure4(curves: Mapping[str, Sequence[Curve]], best: Mapping[str, float
             panel.axhline(best[problem], color="black", linewidth=1.0, label="best possible (true model)")
             panel.set_xlabel("episode")
             seeds = {curve.n_seeds for curve in mine}
-            count = "/".join(str(n) for n in sorted(seeds))
+            count = "/".join(str(n) for n in sorted(seeds)) or "no"
             panel.set_title(f"{problem}, {'GP-RMAX' if column == 0 else 'Sarsa'}, {count} seeds", fontsize=10)
             panel.grid(alpha=0.25, linewidth=0.5)
         panels[row, 0].set_ylabel("total reward")
@@ -98,6 +98,7 @@ def _blocks(values: FloatArray) -> FloatArray:
 
 def _limit(axes: Axes, curves: Sequence[Curve], best: float) -> None:
     """Leave some room above the best, and below the worst."""
-    lowest = min(float(curve.low.min()) for curve in curves)
-    room = 0.06 * max(best - lowest, abs(best) * 0.1)
-    axes.set_ylim(lowest - room, best + 1.5 * room)
+    lowest = min([best, *(float(curve.low.min()) for curve in curves)])
+    highest = max([best, *(float(curve.high.max()) for curve in curves)])
+    room = 0.06 * max(highest - lowest, abs(best) * 0.1)
+    axes.set_ylim(lowest - room, highest + 1.5 * room)
