@@ -188,11 +188,23 @@ def test_what_ends_on_an_edge_changes_nothing_in_any_coordinate(settings: ModelS
 
 
 @both_kinds
-def test_transitions_that_end_an_episode_are_learned_from_like_others(settings: ModelSettings) -> None:
+def test_being_cut_off_changes_nothing(settings: ModelSettings) -> None:
     data = wheel_data(30)
-    ending = replace(data, terminated=np.ones(30, dtype=np.bool_), truncated=np.ones(30, dtype=np.bool_))
+    cut = replace(data, truncated=np.ones(30, dtype=np.bool_))
     grid = Grid.uniform(WHEEL, [5, 4])
-    one, other = (on_wheel(some, settings).predict_on(grid) for some in (data, ending))
+    one, other = (on_wheel(some, settings).predict_on(grid) for some in (data, cut))
+    np.testing.assert_array_equal(one.next_states, other.next_states)
+
+
+@both_kinds
+def test_the_step_that_ends_an_episode_is_left_out(settings: ModelSettings) -> None:
+    """The end may have cut it short: here it goes nowhere at all, and must not spoil what is known."""
+    data = wheel_data(40)
+    ends = np.arange(40) % 10 == 9
+    stuck = np.where(ends[:, np.newaxis], data.states, data.next_states)
+    spoilt = replace(data, next_states=stuck, terminated=ends)
+    grid = Grid.uniform(WHEEL, [5, 4])
+    one, other = (on_wheel(some, settings).predict_on(grid) for some in (taken(data, ~ends), spoilt))
     np.testing.assert_array_equal(one.next_states, other.next_states)
 
 
