@@ -14,7 +14,7 @@ What is learned from, and what is not:
 - Transitions that stay on an edge (a handlebar at its stop) are left out for that coordinate only: the others
   move as freely as anywhere, and without them the agent would never learn what happens there.
 - Transitions that ended an episode are left out: the end may have cut the step short (an acrobot's stops at
-  the goal), and a model that hardly knows noise bends over backwards to explain that. It is one in an episode.
+  the goal), and a model that hardly knows noise bends over backwards to explain it. It is one in an episode.
 """
 
 from __future__ import annotations
