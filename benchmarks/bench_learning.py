@@ -73,15 +73,4 @@ def _taught(problem: str, count: int) -> GPRMaxAgent:
 
 
 def _seen(problem: str, count: int) -> list[Transition]:
-    columns = random_transitions(SYSTEMS[problem], count, seed=0)
-    return [
-        Transition(
-            columns.states[k],
-            int(columns.actions[k]),
-            float(columns.rewards[k]),
-            columns.next_states[k],
-            bool(columns.terminated[k]),
-            bool(columns.truncated[k]),
-        )
-        for k in range(count)
-    ]
+    return random_transitions(SYSTEMS[problem], count, seed=0).rows()

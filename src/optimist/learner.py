@@ -227,7 +227,9 @@ class GPRMax:
 
     def value(self, states: ArrayLike) -> FloatArray:
         """The value of `states` [n, d] or [d], optimistic where little is known.  [n]"""
-        return QFunction(self.grid, self.plan.q_values).value(self._states(states))
+        self._asked()
+        assert self._agent.q_function is not None
+        return self._agent.q_function.value(self._states(states))
 
     def uncertainty(self, states: ArrayLike) -> FloatArray:
         """How unknown each action is in `states` [n, d] or [d]: 0 known to 1 unknown.  [n, n_actions]"""

@@ -81,5 +81,13 @@ class Transitions:
         nothing = np.zeros(n, dtype=np.bool_)
         return cls(states, actions, np.zeros(n), next_states, nothing, nothing)
 
+    def rows(self) -> list[Transition]:
+        """One by one: the opposite of `of`."""
+        columns = (getattr(self, name) for name in self.__dataclass_fields__)
+        return [
+            Transition(row[0], int(row[1]), float(row[2]), row[3], bool(row[4]), bool(row[5]))
+            for row in zip(*columns, strict=True)
+        ]
+
     def __len__(self) -> int:
         return len(self.states)

@@ -84,6 +84,7 @@ class GPRMaxAgent:
         self.transitions: list[Transition] = []
         self.knowledge: Knowledge | None = None
         self.flow: Flow | None = None
+        self.q_function: QFunction | None = None
         self._policy: Search | QFunction | None = None
 
     @property
@@ -100,7 +101,7 @@ class GPRMaxAgent:
     def policy(self) -> Search | QFunction:
         """What it acts on; a ValueError before the first plan."""
         if self._policy is None:
-            first = min([*self.settings.first_plans, self.settings.replan_every][:1])
+            first = [*self.settings.first_plans, self.settings.replan_every][0]
             raise ValueError(
                 f"The agent must have planned before it can be asked; got {self.n_transitions} transitions, "
                 f"and the first plan comes after {first}. Call `learn` first."
@@ -188,7 +189,7 @@ class GPRMaxAgent:
     def restore(self, transitions: Sequence[Transition], knowledge: Knowledge | None) -> None:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
-        self.knowledge = self.flow = self._policy = None
+        self.knowledge = self.flow = self.q_function = self._policy = None
         if knowledge is not None:
             self._take(knowledge, Flow.of(self.grid, knowledge.model.predict_on(self.grid)))
 
@@ -203,7 +204,7 @@ class GPRMaxAgent:
     def _take(self, knowledge: Knowledge, flow: Flow) -> None:
         q_function = QFunction(self.grid, knowledge.plan.q_values)
         depth = self.settings.planning.search_depth(self.task.n_actions, self.grid)
-        self.knowledge, self.flow = knowledge, flow
+        self.knowledge, self.flow, self.q_function = knowledge, flow, q_function
         self._policy = Search(self.task, flow, q_function, depth) if depth else q_function
 
 

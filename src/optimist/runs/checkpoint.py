@@ -202,11 +202,7 @@ def _knowledge(
 def _transitions(arrays: Arrays) -> list[Transition]:
     if "transitions.states" not in arrays:
         return []
-    columns = [arrays[f"transitions.{name}"] for name in COLUMNS]
-    return [
-        Transition(row[0], int(row[1]), float(row[2]), row[3], bool(row[4]), bool(row[5]))
-        for row in zip(*columns, strict=True)
-    ]
+    return Transitions(**{name: arrays[f"transitions.{name}"] for name in COLUMNS}).rows()
 
 
 def _read(file: Path) -> tuple[Arrays, dict[str, Any]]:
