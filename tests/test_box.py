@@ -225,3 +225,11 @@ def test_a_box_cannot_be_changed() -> None:
 def test_a_bad_box_is_refused_with_what_was_given(low: Any, high: Any, periodic: Any) -> None:
     with pytest.raises(ValueError, match=r"must .*; got "):
         Box(low, high, periodic=periodic)
+
+
+def test_a_narrowed_box_keeps_angles_whole_and_never_grows() -> None:
+    box = Box([-1.0, -np.pi, 0.5], [4.0, np.pi, 3.0], periodic=[False, True, False])
+    narrowed = box.narrowed([2.0, 1.0, 9.0])
+    assert narrowed == Box([-1.0, -np.pi, 0.5], [2.0, np.pi, 3.0], periodic=[False, True, False])
+    with pytest.raises(ValueError, match=r"`limits` must leave some of the box; got \[2\.0, 1\.0, 0\.5\]"):
+        box.narrowed([2.0, 1.0, 0.5])

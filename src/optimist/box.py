@@ -74,6 +74,13 @@ class Box:
         """Extent of each axis; on a periodic axis, the period.  [d]"""
         return self.high - self.low
 
+    def narrowed(self, limits: ArrayLike) -> Box:
+        """What of the box lies within +- `limits` [d]; periodic axes stay whole."""
+        bounds = np.where(self.periodic, np.inf, np.asarray(limits, dtype=np.float64))
+        if not ((bounds > self.low) & (-bounds < self.high)).all():
+            raise ValueError(f"`limits` must leave some of the box; got {np.asarray(limits).tolist()}.")
+        return Box(np.maximum(self.low, -bounds), np.minimum(self.high, bounds), self.periodic)
+
     def wrap(self, points: FloatArray) -> FloatArray:
         """Bring periodic coordinates into [low, high); leave the others alone."""
         wrapped = np.array(points, dtype=np.float64)

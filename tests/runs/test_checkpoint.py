@@ -33,18 +33,7 @@ KNOWNNESS = ["cell-variance", "gp-variance", "visited-cells", "none"]
 
 
 def seen(problem: str, count: int) -> list[Transition]:
-    columns = random_transitions(find_system(problem), max(count, 1), seed=1)
-    return [
-        Transition(
-            columns.states[k],
-            int(columns.actions[k]),
-            float(columns.rewards[k]),
-            columns.next_states[k],
-            bool(columns.terminated[k]),
-            bool(columns.truncated[k]),
-        )
-        for k in range(count)
-    ]
+    return random_transitions(find_system(problem), max(count, 1), seed=1).rows()[:count]
 
 
 def trained(settings: AgentSettings, *, problem: str = "mountain-car", count: int = 40) -> GPRMaxAgent:

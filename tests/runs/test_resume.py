@@ -210,20 +210,7 @@ def test_recording_changes_nothing(undisturbed: Recorded) -> None:
 
 
 def rows_of(learner: GPRMax) -> list[Any]:
-    from optimist.transitions import Transition
-
-    columns = learner.transitions
-    return [
-        Transition(
-            columns.states[k],
-            int(columns.actions[k]),
-            float(columns.rewards[k]),
-            columns.next_states[k],
-            bool(columns.terminated[k]),
-            bool(columns.truncated[k]),
-        )
-        for k in range(len(columns))
-    ]
+    return list(learner.transitions.rows())
 
 
 def test_resuming_a_finished_run_changes_nothing(

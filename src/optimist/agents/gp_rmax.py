@@ -26,7 +26,7 @@ from typing import TypeVar
 import numpy as np
 
 from optimist.agents.settings import AgentSettings, check_settings
-from optimist.box import Box, FloatArray
+from optimist.box import FloatArray
 from optimist.grid import Grid
 from optimist.models import GPDynamics, fit_dynamics
 from optimist.models.drift import Drift, measure_drift
@@ -214,10 +214,7 @@ def planning_grid(task: Task, settings: AgentSettings) -> Grid:
     nodes = chosen.nodes_for(box.n_dims)
     require_memory(nodes, task.n_actions)
     if chosen.limits is not None:
-        limits = np.where(box.periodic, np.inf, chosen.limits)
-        if not ((limits > box.low) & (-limits < box.high)).all():
-            raise ValueError(f"`grid.limits` must leave some of the task's box; got {list(chosen.limits)}.")
-        box = Box(np.maximum(box.low, -limits), np.minimum(box.high, limits), box.periodic)
+        box = box.narrowed(chosen.limits)
     return Grid.spaced(box, nodes, chosen.spacing or (1.0,) * box.n_dims)
 
 

@@ -84,7 +84,9 @@ def reproduce(
         experiment = paper.figure4(quick=quick) if what == "figure4" else paper.figure5(seed=seed)
         if what == "figure4":
             minutes = paper.MINUTES["quick" if quick else "full"]
-            print(f"{what}: about {minutes} minutes on two cores if nothing is recorded", file=sys.stderr)
+            print(
+                f"{what}: an estimated {minutes} minutes on two cores if nothing is recorded", file=sys.stderr
+            )
         outcomes = _swept(experiment, results, engine, address, workers)
         _exit_if_failed([outcome for outcome in outcomes if outcome.status == "failed"])
         figure = _figure4(experiment, results) if what == "figure4" else _figure5(experiment, results, seed)

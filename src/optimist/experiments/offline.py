@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 
-import numpy as np
-
-from optimist.box import Box, FloatArray
+from optimist.box import FloatArray
 from optimist.grid import Grid
 from optimist.models import TrueDynamics
 from optimist.planning import (
@@ -67,7 +65,8 @@ def plan_offline(
     require_memory(recipe.nodes, task.n_actions)
     if recipe.lookahead > 0:
         require_searchable(task.n_actions, recipe.lookahead)
-    grid = Grid.spaced(_planned_box(system, recipe), recipe.nodes, recipe.spacing)
+    box = system.task.box if recipe.limits is None else system.task.box.narrowed(recipe.limits)
+    grid = Grid.spaced(box, recipe.nodes, recipe.spacing)
     prediction = TrueDynamics(dynamics, task.controls).predict_on(grid)
     tables = tabulate(grid, task, prediction)
     del prediction
@@ -78,11 +77,3 @@ def plan_offline(
         policy = Lookahead(system.task, system.dynamics, q_function, recipe.lookahead)
     seconds = perf_counter() - began
     return OfflinePlan(system, recipe, grid, plan, q_function, policy, tables.n_clipped, seconds)
-
-
-def _planned_box(system: System, recipe: Recipe) -> Box:
-    box = system.task.box
-    if recipe.limits is None:
-        return box
-    limits = np.array(recipe.limits)
-    return Box(np.maximum(box.low, -limits), np.minimum(box.high, limits), box.periodic)

@@ -36,7 +36,7 @@ QUICK = {
     "bicycle": (5, 500, 2),
     "acrobot": (3, 300, 2),
 }
-MINUTES = {"full": 240, "quick": 6}  # on two cores, about
+MINUTES = {"full": 240, "quick": 6}  # on two cores; estimated from single runs, not yet measured whole
 
 
 def figure4(*, quick: bool) -> Experiment:
