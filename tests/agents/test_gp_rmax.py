@@ -456,3 +456,42 @@ def test_many_axes_one_control_and_one_action_will_do() -> None:
     for state in stream.uniform(-0.9, 0.9, size=(10, 3)):
         feed(agent, [Transition(state, 0, -1.0, box.wrap(state + 0.05), False, False)])
     assert agent.act(np.zeros(3)) == 0
+
+
+def test_trying_what_the_plan_held_for_unknown_keeps_learning_awake() -> None:
+    # Counting cells, the agent must not stop because its processes have: cells are still to be visited.
+    settings = settings_for("gp-rmax-grid").model_copy(
+        update={"stopping": StoppingOptions(mean_drift_tolerance=1e6, uncertainty_drift_tolerance=1e6)}
+    )
+    everywhere = np.stack(np.meshgrid(*[np.linspace(-0.95, 0.75, 18)] * 2), axis=-1).reshape(-1, 2)
+    thorough = [world(state, action) for state in everywhere for action in range(3)]
+    for news, expected in ((world(np.array([0.5, 0.95]), 0), False), (world(HERE, 0), True)):
+        agent = made(settings)
+        for transition in thorough:
+            agent.observe(transition)
+        for _ in range(3):  # nothing unknown in between: as settled as can be
+            agent.update()
+        assert agent.settled
+        agent.observe(news)
+        assert agent.settled is expected
+        agent.update()
+        agent.update()
+        agent.observe(news)  # by now known
+        agent.update()
+        assert agent.settled
+        again = made(settings)
+        again.restore(agent.transitions, agent.knowledge)
+        assert again.settled
+
+
+def test_an_agent_brought_back_remembers_that_it_tried_something_unknown() -> None:
+    settings = settings_for("gp-rmax-grid")
+    agent = made(settings)
+    for transition in walk(20):
+        agent.observe(transition)
+    agent.update()
+    agent.observe(world(np.array([0.5, 0.95]), 0))
+    again = made(settings)
+    again.restore(agent.transitions, agent.knowledge)
+    assert again._tried_unknown
+    assert agent._tried_unknown

@@ -311,3 +311,14 @@ def test_with_cell_variance_an_action_never_tried_is_wholly_unknown() -> None:
     seen = walk(PLANE, 30, actions=2)
     prediction = fit(PLANE, seen, "cell-variance", joint=False).predict_on(grid)
     np.testing.assert_array_equal(prediction.uncertainty[2], 1.0)
+
+
+@pytest.mark.parametrize(("n_dims", "per_axis"), [(1, 100), (2, 10), (3, 5), (4, 3)])
+def test_by_default_there_are_about_a_hundred_cells_in_any_dimension(n_dims: int, per_axis: int) -> None:
+    box = Box([0.0] * n_dims, [1.0] * n_dims)
+    grid = Grid.uniform(box, [per_axis + 1] * n_dims)
+    state = np.full((1, n_dims), 0.5 / per_axis)
+    seen = Transitions.stepped(state, np.array([0]), state)
+    for rule in (VisitedCells(), VisitedCells(per_axis)):
+        known = grid.nodes[rule.uncertainty(grid, 0, None, seen) == 0.0]
+        np.testing.assert_allclose(known, np.zeros((1, n_dims)), atol=0.0)

@@ -38,6 +38,7 @@ from optimist.transitions import Transition, Transitions
 
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
 TIE = 1e-9
+UNKNOWN = 0.5  # uncertainty of a state and action from which trying it is news
 NOISE_DEVIATIONS = 4.0  # standard deviations of noise that surprise nobody
 
 T = TypeVar("T")
@@ -85,6 +86,7 @@ class GPRMaxAgent:
         self.knowledge: Knowledge | None = None
         self.flow: Flow | None = None
         self.q_function: QFunction | None = None
+        self._tried_unknown = False  # since the last update
         self._policy: Search | QFunction | None = None
 
     @property
@@ -121,8 +123,15 @@ class GPRMaxAgent:
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
         self.transitions.append(transition)
-        if self.knowledge is not None and self.knowledge.settled and self._surprises(transition):
-            self.knowledge = replace(self.knowledge, settled=False, drifts=())
+        if self.knowledge is not None:
+            self._tried_unknown |= self._unknown(transition)
+            if self.knowledge.settled and (self._tried_unknown or self._surprises(transition)):
+                self.knowledge = replace(self.knowledge, settled=False, drifts=())
+
+    def _unknown(self, transition: Transition) -> bool:
+        """Whether the plan held the action tried for unknown there: what it leads to is news."""
+        assert self.flow is not None
+        return bool(self.flow.uncertainty(transition.state[np.newaxis])[0, transition.action] > UNKNOWN)
 
     def _surprises(self, transition: Transition) -> bool:
         """Whether a successor is far from its prediction, against spread and noise of displacements."""
@@ -169,7 +178,7 @@ class GPRMaxAgent:
         predicted = perf_counter()
         start = previous.plan.q_values if previous is not None else None
         plan = self._solve(flow, start)
-        settled = settings.stopping_rule.settled(drifts)
+        settled = settings.stopping_rule.settled(drifts) and not self._tried_unknown
         self._take(Knowledge(self.n_transitions, model, plan, drifts, settled), flow)
         return Update(
             n_transitions=self.n_transitions,
@@ -192,6 +201,7 @@ class GPRMaxAgent:
         self.knowledge = self.flow = self.q_function = self._policy = None
         if knowledge is not None:
             self._take(knowledge, Flow.of(self.grid, knowledge.model.predict_on(self.grid)))
+            self._tried_unknown = any(map(self._unknown, self.transitions[knowledge.n_transitions :]))
 
     def _drift(self, before: GPDynamics, after: GPDynamics) -> Drift:
         drift = measure_drift(before, after, self.grid)
@@ -205,6 +215,7 @@ class GPRMaxAgent:
         q_function = QFunction(self.grid, knowledge.plan.q_values)
         depth = self.settings.planning.search_depth(self.task.n_actions, self.grid)
         self.knowledge, self.flow, self.q_function = knowledge, flow, q_function
+        self._tried_unknown = False
         self._policy = Search(self.task, flow, q_function, depth) if depth else q_function
 
 

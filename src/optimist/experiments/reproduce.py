@@ -25,16 +25,16 @@ BOOTSTRAP_SEED = 0
 
 # episodes of the GP-RMAX agents and of Sarsa, seeds of both: in the full figure and in the quick one
 FULL = {
-    "mountain-car": (6, 1000, 10),
-    "pendulum": (6, 1000, 10),
-    "bicycle": (10, 2000, 5),
-    "acrobot": (8, 1000, 5),
+    "mountain-car": (15, 1000, 10),
+    "pendulum": (8, 1000, 10),
+    "bicycle": (40, 2000, 10),
+    "acrobot": (10, 1000, 10),
 }
 QUICK = {
-    "mountain-car": (5, 300, 3),
-    "pendulum": (4, 300, 3),
-    "bicycle": (5, 500, 2),
-    "acrobot": (3, 300, 2),
+    "mountain-car": (8, 300, 3),
+    "pendulum": (5, 300, 3),
+    "bicycle": (10, 500, 2),
+    "acrobot": (4, 300, 2),
 }
 MINUTES = {"full": 240, "quick": 6}  # on two cores; estimated from single runs, not yet measured whole
 

@@ -90,30 +90,37 @@ class CellVariance:
         return largest.reshape(-1)
 
 
+CELLS = 100
+
+
 @dataclass(frozen=True)
 class VisitedCells:
-    """1 in the cells of a coarse uniform grid where the action was never taken, 0 in the others."""
+    """1 in the cells of a coarse uniform grid where the action was never taken, 0 in the others.
 
-    cells_per_axis: int = 10
+    The paper does not say how many. By default about `CELLS` in all, 10 x 10 or 3^4: each has to be visited
+    with each action, and ten along each of four axes would take longer than any run.
+    """
+
+    cells_per_axis: int | None = None
     needs_variance: bool = False
     untried: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.cells_per_axis < 1:
+        if self.cells_per_axis is not None and self.cells_per_axis < 1:
             raise ValueError(f"`cells_per_axis` must be at least 1; got {self.cells_per_axis}.")
 
     def uncertainty(
         self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
     ) -> FloatArray:
         """Whether each node's cell was never visited with this action.  [N]"""
-        visited = np.zeros(self.cells_per_axis**grid.n_dims, dtype=np.bool_)
-        visited[self._cells(grid.box, seen.states[seen.actions == action])] = True
-        return np.where(visited[self._cells(grid.box, grid.nodes)], 0.0, 1.0)
+        visited = self._cells(grid.box, seen.states[seen.actions == action])
+        return np.where(np.isin(self._cells(grid.box, grid.nodes), visited), 0.0, 1.0)
 
     def _cells(self, box: Box, states: FloatArray) -> NDArray[np.int64]:
-        places = np.floor((box.clip(states) - box.low) / box.widths * self.cells_per_axis)
-        places = np.clip(places, 0, self.cells_per_axis - 1).astype(np.int64)
-        return np.asarray(np.ravel_multi_index(tuple(places.T), (self.cells_per_axis,) * box.n_dims))
+        per_axis = self.cells_per_axis or round(CELLS ** (1 / box.n_dims))
+        places = np.floor((box.clip(states) - box.low) / box.widths * per_axis)
+        places = np.clip(places, 0, per_axis - 1).astype(np.int64)
+        return np.asarray(np.ravel_multi_index(tuple(places.T), (per_axis,) * box.n_dims))
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ class Curve(Protocol):
 def draw_figure4(curves: Mapping[str, Sequence[Curve]], best: Mapping[str, float], note: str) -> Figure:
     """Two panels per problem; a black line for the best possible; bands over seeds."""
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     figure = Figure(figsize=(10.0, 2.7 * len(curves) + 0.9), layout="constrained")
     panels = figure.subplots(len(curves), 2, squeeze=False, sharey="row")
@@ -68,6 +69,7 @@ def draw_figure4(curves: Mapping[str, Sequence[Curve]], best: Mapping[str, float
                 _draw_curve(panel, curve)
             panel.axhline(best[problem], color="black", linewidth=1.0, label="best possible (true model)")
             panel.set_xlabel("episode")
+            panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             seeds = {curve.n_seeds for curve in mine}
             count = "/".join(str(n) for n in sorted(seeds)) or "no"
             panel.set_title(f"{problem}, {'GP-RMAX' if column == 0 else 'Sarsa'}, {count} seeds", fontsize=10)
