@@ -99,7 +99,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_curves_are_medians_over_seeds_per_problem_and_agent(trial: Path) -> None:
-    found = paper.curves(TRIAL, trial)
+    found = paper.curves(paper.recorded_runs(TRIAL, trial))
     assert list(found) == ["pendulum", "acrobot"]
     assert [curve.agent for curve in found["pendulum"]] == ["gp-rmax-exp", "sarsa-fine"]
     for group, curve in zip(TRIAL.runs, [*found["pendulum"], *found["acrobot"]], strict=True):
@@ -114,29 +114,31 @@ def test_curves_are_medians_over_seeds_per_problem_and_agent(trial: Path) -> Non
 
 
 def test_curves_are_the_same_every_time(trial: Path) -> None:
-    first, second = (paper.curves(TRIAL, trial)["pendulum"][0] for _ in range(2))
+    first, second = (paper.curves(paper.recorded_runs(TRIAL, trial))["pendulum"][0] for _ in range(2))
     assert np.array_equal(first.low, second.low)
     assert np.array_equal(first.high, second.high)
 
 
 def test_a_curve_ends_with_the_experiment_however_long_the_runs_are(trial: Path) -> None:
     shorter = TRIAL.model_copy(update={"runs": (TRIAL.runs[1].model_copy(update={"episodes": 2}),)})
-    (curve,) = paper.curves(shorter, trial)["pendulum"]
-    (whole,) = paper.curves(TRIAL.model_copy(update={"runs": (TRIAL.runs[1],)}), trial)["pendulum"]
+    (curve,) = paper.curves(paper.recorded_runs(shorter, trial))["pendulum"]
+    (whole,) = paper.curves(paper.recorded_runs(TRIAL.model_copy(update={"runs": (TRIAL.runs[1],)}), trial))[
+        "pendulum"
+    ]
     assert np.array_equal(curve.median, whole.median[:2])
 
 
 def test_a_single_seed_has_no_interval_and_that_is_said(trial: Path) -> None:
     single = TRIAL.model_copy(update={"runs": (TRIAL.runs[0].model_copy(update={"seeds": 1}),)})
     with pytest.raises(ValueError, match="at least two seeds for an interval; got 1"):
-        paper.curves(single, trial)
+        paper.curves(paper.recorded_runs(single, trial))
 
 
 def test_a_run_that_is_not_there_is_named(trial: Path, tmp_path: Path) -> None:
     shutil.copytree(trial, tmp_path / "results")
     shutil.rmtree(TRIAL.specs()[1].directory(tmp_path / "results"))
     with pytest.raises(ValueError, match="trial/pendulum/gp-rmax-exp/seed-1"):
-        paper.curves(TRIAL, tmp_path / "results")
+        paper.curves(paper.recorded_runs(TRIAL, tmp_path / "results"))
 
 
 @pytest.mark.parametrize("which", [slice(0, 1), slice(0, 4)], ids=["one", "all"])
@@ -149,7 +151,7 @@ def test_runs_with_too_few_episodes_are_named_and_not_drawn(
         shutil.rmtree(spec.directory(root))
         record(spec.directory(root), totals_of(spec.seed, 2))
     with pytest.raises(ValueError, match="trial/pendulum/gp-rmax-exp/seed-0"):
-        paper.curves(TRIAL, root)
+        paper.curves(paper.recorded_runs(TRIAL, root))
 
 
 # --- beliefs ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import AsJson
 from optimist.experiments import reproduce as paper
+from optimist.experiments.comparison import (
+    PEER_MINUTES,
+    PEER_SEEDS,
+    near_as_markdown,
+    near_rows,
+    statistics_as_markdown,
+)
 from optimist.experiments.specs import Experiment, RunSpec, read_experiment
 from optimist.experiments.sweep import ENGINES, Listener, Outcome, run_sweep
 from optimist.systems import SYSTEMS
@@ -28,6 +36,7 @@ Address = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(help="Processes of engine local; by default one per core.")]
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are recorded.")]
+WHAT = "table, figure4, figure5 or peers"
 FORMATS = ("pdf", "svg", "png")
 
 
@@ -56,7 +65,7 @@ def sweep(
 
 
 def reproduce(
-    what: Annotated[str, typer.Argument(help="table, figure4 or figure5.")],
+    what: Annotated[str, typer.Argument(help=f"{WHAT}.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where tables and figures go.")] = Path(
         "out/paper"
     ),
@@ -69,28 +78,17 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the paper's results from recorded runs, running what is missing."""
-    if what not in ("table", "figure4", "figure5"):
-        raise ValueError(f"What to reproduce must be table, figure4 or figure5; got {what!r}.")
+    makers = {"table": _make_table, "figure4": _make_figure4, "figure5": _make_figure5, "peers": _make_peers}
+    if what not in makers:
+        raise ValueError(f"What to reproduce must be {WHAT}; got {what!r}.")
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"--out must be a directory; got {out}: {error.strerror}.") from error
-    if what == "table":
-        files = _table(out, quiet=as_json)
-    else:
-        _require_plots()
-        experiment = paper.figure4(quick=quick) if what == "figure4" else paper.figure5(seed=seed)
-        if what == "figure4":
-            minutes = paper.MINUTES["quick" if quick else "full"]
-            print(
-                f"{what}: an estimated {minutes} minutes on two cores if nothing is recorded", file=sys.stderr
-            )
-        outcomes = _swept(experiment, results, engine, address, workers)
-        _exit_if_failed([outcome for outcome in outcomes if outcome.status == "failed"])
-        figure = _figure4(experiment, results) if what == "figure4" else _figure5(experiment, results, seed)
-        files = _saved(figure, out / (f"{what}-quick" if quick and what == "figure4" else what))
+    order = _Order(out, results, quick, seed, engine, address, workers, quiet=as_json)
+    files = makers[what](order)
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
@@ -137,43 +135,98 @@ def _exit_if_failed(failed: Sequence[Outcome]) -> None:
         raise typer.Exit(1)
 
 
-def _table(out: Path, *, quiet: bool) -> list[Path]:
+@dataclass(frozen=True)
+class _Order:
+    """What `reproduce` was asked for."""
+
+    out: Path
+    results: Path
+    quick: bool
+    seed: int
+    engine: str
+    address: str | None
+    workers: int | None
+    quiet: bool
+
+    def run(self, experiment: Experiment) -> None:
+        """Run what is missing."""
+        outcomes = _swept(experiment, self.results, self.engine, self.address, self.workers)
+        _exit_if_failed([outcome for outcome in outcomes if outcome.status == "failed"])
+
+    def run_figure4(self) -> Experiment:
+        """The runs of Figure 4, announced."""
+        minutes = paper.MINUTES["quick" if self.quick else "full"]
+        print(f"about {minutes} minutes on two cores if nothing is recorded", file=sys.stderr)
+        experiment = paper.figure4(quick=self.quick)
+        self.run(experiment)
+        return experiment
+
+    def stem(self, name: str) -> Path:
+        """The file to write, without its suffix."""
+        return self.out / (f"{name}-quick" if self.quick else name)
+
+    def write_table(self, stem: Path, text: str) -> Path:
+        """Write it down, and print it unless JSON is wanted."""
+        file = stem.with_suffix(".md")
+        file.write_text(text, encoding="utf-8")
+        if not self.quiet:
+            print(text, end="")
+        return file
+
+
+def _make_table(order: _Order) -> list[Path]:
     rows = []
     with progress("planning with the true dynamics") as say:
         for problem in SYSTEMS:
             say(problem)
             rows.append(paper.best_possible(problem))
-    text = paper.table_as_markdown(rows)
-    (out / "table.md").write_text(text, encoding="utf-8")
-    if not quiet:
-        print(text, end="")
-    return [out / "table.md"]
+    return [order.write_table(order.out / "table", paper.table_as_markdown(rows))]
 
 
-def _figure4(experiment: Experiment, results: Path) -> Figure:
+def _make_figure4(order: _Order) -> list[Path]:
+    _require_plots()
     from optimist.views.figure4 import draw_figure4  # noqa: PLC0415
 
-    curves = paper.curves(experiment, results)
-    with progress("planning with the true dynamics"):
-        best = {problem: paper.best_possible(problem).ours for problem in curves}
+    runs = paper.recorded_runs(order.run_figure4(), order.results)
+    best = _best(runs)
     note = (
         "medians over seeds (0, 1, ...), bands: 95 % bootstrap intervals of the median; "
         "settings: preset 'ours', docs/background/sarsa.md; long curves are medians of blocks of episodes"
     )
-    return draw_figure4(curves, best, note)
+    figures = _saved(draw_figure4(paper.curves(runs), best, note), order.stem("figure4"))
+    return [*figures, order.write_table(order.stem("figure4"), statistics_as_markdown(runs, best))]
 
 
-def _figure5(experiment: Experiment, results: Path, seed: int) -> Figure:
+def _make_figure5(order: _Order) -> list[Path]:
+    _require_plots()
     from optimist.views.figure5 import Snapshot, draw_figure5  # noqa: PLC0415
     from optimist.views.plan_figure import Slice  # noqa: PLC0415
 
+    experiment = paper.figure5(seed=order.seed)
+    order.run(experiment)
     system = SYSTEMS[paper.FIGURE5_PROBLEM]
     shown = Slice((0, 1), system.starts[0], system.axis_names)
     xs, ys, states = shown.lattice(system.task.box)
-    found = paper.beliefs(experiment, results, states)
+    found = paper.beliefs(experiment, order.results, states)
     snapshots = [Snapshot(b.title, b.values, b.uncertainty, b.samples) for b in found]
-    note = f"mountain car, 100 x 100 nodes, preset 'ours', seed {seed}; value 0 where nothing is known"
-    return draw_figure5(snapshots, shown, xs, ys, note)
+    note = f"mountain car, 100 x 100 nodes, preset 'ours', seed {order.seed}; value 0 where nothing is known"
+    return _saved(draw_figure5(snapshots, shown, xs, ys, note), order.out / "figure5")
+
+
+def _make_peers(order: _Order) -> list[Path]:
+    experiment = order.run_figure4()
+    best = _best(paper.recorded_runs(experiment, order.results))
+    seeds = 1 if order.quick else PEER_SEEDS
+    minutes = seeds * PEER_MINUTES
+    print(f"the peers: about {minutes} minutes on one core if not recorded", file=sys.stderr)
+    with progress("transitions until near the best") as say:
+        rows = list(near_rows(experiment, order.results, best, peer_seeds=seeds, say=say))
+    return [order.write_table(order.stem("peers"), near_as_markdown(rows))]
+
+
+def _best(runs: paper.Runs) -> dict[str, float]:
+    with progress("planning with the true dynamics"):
+        return {problem: paper.best_possible(problem).ours for problem in dict.fromkeys(p for p, _ in runs)}
 
 
 def _saved(figure: Figure, stem: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from optimist.experiments.sarsa_settings import SARSA_AGENTS
 from optimist.experiments.specs import Experiment, Group
 from optimist.experiments.statistics import summarise
 from optimist.planning import QFunction
-from optimist.runs import RunStore
+from optimist.runs import EpisodeRow, RunStore
 from optimist.systems import SYSTEMS, System
 from optimist.transitions import Transition
 
@@ -60,28 +61,33 @@ class Curve:
     high: FloatArray  # [n_episodes]
 
 
-def curves(experiment: Experiment, root: Path) -> dict[str, list[Curve]]:
-    """Per problem the curve of every agent, from recorded runs."""
-    found: dict[str, list[Curve]] = {}
-    for group in experiment.runs:
-        for problem in group.problems:
-            for agent in group.agents:
-                rows = [
-                    recorded_totals(spec.directory(root), spec.episodes)
-                    for spec in group.specs(experiment.name)
-                    if (spec.problem, spec.agent) == (problem, agent)
-                ]
-                found.setdefault(problem, []).append(_curve(agent, np.array(rows)))
+Runs = dict[tuple[str, str], list[list[EpisodeRow]]]  # by problem and agent, one list of episodes per seed
+
+
+def recorded_runs(experiment: Experiment, root: Path) -> Runs:
+    """The episodes of all runs of an experiment; a ValueError when some are missing."""
+    found: Runs = {}
+    for spec in experiment.specs():
+        directory = spec.directory(root)
+        with RunStore.open(directory, writing=False) as store:
+            rows = store.episodes()[: spec.episodes]
+        if len(rows) < spec.episodes:
+            raise ValueError(f"The run in {directory} must have {spec.episodes} episodes; got {len(rows)}.")
+        found.setdefault((spec.problem, spec.agent), []).append(rows)
     return found
 
 
-def recorded_totals(directory: Path, episodes: int) -> list[float]:
-    """Total rewards of the first episodes of a run."""
-    with RunStore.open(directory, writing=False) as store:
-        rows = store.episodes()[:episodes]
-    if len(rows) < episodes:
-        raise ValueError(f"The run in {directory} must have {episodes} episodes; got {len(rows)}.")
-    return [row.total_reward for row in rows]
+def totals_of(seeds: Sequence[Sequence[EpisodeRow]]) -> FloatArray:
+    """Total rewards.  [n_seeds, n_episodes]"""
+    return np.array([[row.total_reward for row in rows] for rows in seeds])
+
+
+def curves(runs: Runs) -> dict[str, list[Curve]]:
+    """Per problem the curve of every agent."""
+    found: dict[str, list[Curve]] = {}
+    for (problem, agent), seeds in runs.items():
+        found.setdefault(problem, []).append(_curve(agent, totals_of(seeds)))
+    return found
 
 
 def _curve(agent: str, totals: FloatArray) -> Curve:

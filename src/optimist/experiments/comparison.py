@@ -1,0 +1,157 @@
+"""What the recorded runs say in numbers: statistics beside Figure 4, and one table against everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from optimist.experiments.efficiency import measure_efficiency
+from optimist.experiments.peers import PEERS, PeerRun, run_peer
+from optimist.experiments.reproduce import BOOTSTRAP_SEED, Runs, recorded_runs, totals_of
+from optimist.experiments.specs import Experiment
+from optimist.experiments.statistics import (
+    Near,
+    median_transitions,
+    probability_of_improvement,
+    summarise,
+    transitions_until_near,
+)
+from optimist.runs import EpisodeRow, RunStore
+from optimist.systems import find_system
+
+REFERENCE = "gp-rmax-exp"
+PEER_PROBLEMS = ("mountain-car", "pendulum")
+PEER_SEEDS = 3
+PEER_MINUTES = 20  # for one seed of all, on one core
+
+Say = Callable[[str], None]
+
+
+def statistics_as_markdown(runs: Runs, best: dict[str, float]) -> str:
+    """Per problem and agent: first and last episode, and how probably GP-RMAXexp's last is the better one."""
+    lines = [
+        "| problem | agent | seeds | first episode, median | last episode | median [95 %] | IQM [95 %] "
+        f"| P({REFERENCE} better) [95 %] | best possible |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (problem, agent), seeds in runs.items():
+        totals = totals_of(seeds)
+        summary = summarise(totals, seed=BOOTSTRAP_SEED)
+        reference = totals_of(runs[problem, REFERENCE])[:, -1:]
+        better = probability_of_improvement(reference, totals[:, -1:], seed=BOOTSTRAP_SEED)
+        chance = f"{better.probability[0]:.2f} {_interval(better.interval.low[0], better.interval.high[0])}"
+        middle, mean = summary.median_interval, summary.iqm_interval
+        cells = [
+            problem,
+            agent,
+            str(len(seeds)),
+            f"{summary.median[0]:.4g}",
+            str(totals.shape[1]),
+            f"{summary.median[-1]:.4g} {_interval(middle.low[-1], middle.high[-1])}",
+            f"{summary.iqm[-1]:.4g} {_interval(mean.low[-1], mean.high[-1])}",
+            "" if agent == REFERENCE else chance,
+            f"{best[problem]:.4g}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class NearRow:
+    """After how many transitions the runs of an agent came within 5 % of the best, and stayed."""
+
+    problem: str
+    agent: str
+    how: str  # what was looked at
+    runs: list[Near]
+
+
+def near_rows(
+    experiment: Experiment, root: Path, best: dict[str, float], *, peer_seeds: int, say: Say
+) -> Iterator[NearRow]:
+    """Ours and Sarsa's from recorded runs; the peers', which are run if they are not recorded."""
+    runs = recorded_runs(experiment, root)
+    for problem in dict.fromkeys(problem for problem, _ in runs):
+        say(f"{problem}, {REFERENCE}")
+        yield NearRow(problem, REFERENCE, "its plans, without bonus", _plans(experiment, root, problem))
+        for (of, agent), seeds in runs.items():
+            if of == problem:
+                yield NearRow(problem, agent, "its episodes", [_online(rows, best[of]) for rows in seeds])
+        for peer in PEERS if problem in PEER_PROBLEMS else ():
+            made = []
+            for seed in range(peer_seeds):
+                say(f"{problem}, {peer}, seed {seed}")
+                made.append(_greedy(run_peer(peer, problem, seed, root), best[problem]))
+            yield NearRow(problem, peer, "its greedy policy", made)
+
+
+def near_as_markdown(rows: Sequence[NearRow]) -> str:
+    """One table: ours and theirs."""
+    ours = {row.problem: _medians(row) for row in reversed(rows) if row.agent == REFERENCE}
+    lines = [
+        "| problem | agent | judged by | seeds | near for the first time | near to stay "
+        "| transitions to stay, against ours |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        first, stay = _medians(row)
+        reference = ours[row.problem][1]
+        ratio = "" if row.agent == REFERENCE or reference is None else "never"
+        if ratio and stay is not None and reference is not None:
+            ratio = f"{stay / reference:.3g}"
+        cells = [
+            row.problem,
+            row.agent,
+            row.how,
+            str(len(row.runs)),
+            _said(first, [near.first for near in row.runs]),
+            _said(stay, [near.for_good for near in row.runs]),
+            ratio,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _medians(row: NearRow) -> tuple[float | None, float | None]:
+    return (
+        median_transitions([near.first for near in row.runs]),
+        median_transitions([near.for_good for near in row.runs]),
+    )
+
+
+def _said(median: float | None, counts: Sequence[int | None]) -> str:
+    """The median, the range, and how many never came there."""
+    reached = sorted(count for count in counts if count is not None)
+    missed = len(counts) - len(reached)
+    if not reached:
+        return "never"
+    spread = f"{reached[0]:,} to {reached[-1]:,}" if reached[0] != reached[-1] else f"{reached[0]:,}"
+    never = f", never in {missed}" if missed else ""
+    return f"{'never' if median is None else f'{median:,.0f}'} ({spread}{never})"
+
+
+def _plans(experiment: Experiment, root: Path, problem: str) -> list[Near]:
+    found = []
+    for spec in experiment.specs():
+        if (spec.problem, spec.agent) == (problem, REFERENCE):
+            with RunStore.open(spec.directory(root), writing=False) as store:
+                made = measure_efficiency(store, find_system(problem))
+            totals, counts = np.array(made.totals), np.array(made.n_transitions)
+            found.append(transitions_until_near(totals, counts, made.best))
+    return found
+
+
+def _online(rows: Sequence[EpisodeRow], best: float) -> Near:
+    totals = np.array([row.total_reward for row in rows])
+    return transitions_until_near(totals, np.array([row.transitions for row in rows]), best)
+
+
+def _greedy(run: PeerRun, best: float) -> Near:
+    return transitions_until_near(np.array(run.totals), np.array(run.transitions), best)
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{low:.4g}, {high:.4g}]"
