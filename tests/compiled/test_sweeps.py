@@ -299,3 +299,18 @@ def test_sweep_v_records_the_first_of_equal_actions_and_only_when_asked() -> Non
     policy[:] = 9
     kernels.sweep_v(*same, None, *case.geometry(1), nodes, values, values.copy(), None)
     np.testing.assert_array_equal(policy, 9)
+
+
+@pytest.mark.parametrize("n_actions", [1, 2, 3, 5])
+@solved_or_not
+def test_knowing_the_number_of_actions_beforehand_changes_nothing(n_actions: int, solved: bool) -> None:
+    case = make(3, n_actions, solved=solved)
+    values = with_spare(case.values(1)[:, 0])
+    results = []
+    for actions in (None, (0,) * n_actions):
+        out, policy = values.copy(), np.zeros(case.given.n_nodes, dtype=np.uint16)
+        nodes = order_of("jacobi", case.given.n_nodes)
+        kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, out, policy, None, actions)
+        results.append((out, policy))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])

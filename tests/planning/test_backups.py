@@ -201,3 +201,57 @@ def test_eq7_as_printed_is_wrong_in_an_example_by_hand() -> None:
     for backup in ("v-plain", "v-exact", "eq7", "eq7-exact"):
         np.testing.assert_allclose(fixed_point(at_home, backup), [[0.0, -1.0]] * 2, atol=1e-9)
     np.testing.assert_allclose(fixed_point(at_home, "eq7-printed"), [[0.0, -2.0]] * 2, atol=1e-9)
+
+
+# --- nodes from which nothing leads on ---
+
+
+def with_ends(seed: int, shape: tuple[int, ...] = (7, 6), n_actions: int = 3) -> Tables:
+    """Tables in which a third of the nodes, and some other actions, end the episode."""
+    tables = random_tables(seed, shape, n_actions)
+    stream = np.random.default_rng(seed)
+    discounts = np.where(stream.uniform(size=tables.discounts.shape) < 0.2, 0.0, tables.discounts)
+    discounts[stream.uniform(size=len(discounts)) < 0.3] = 0.0
+    return replace(tables, discounts=discounts)
+
+
+def test_rows_that_lead_on_are_those_of_a_loop_and_are_found_in_any_range() -> None:
+    tables = with_ends(3)
+    ready = prepare(tables, "v-plain")
+    rows = ready.leading_on
+    assert rows.nodes is not None
+    expected = [i for i, row in enumerate(tables.discounts) if any(g != 0.0 for g in row)]
+    assert rows.nodes.tolist() == expected
+    n = tables.grid.n_nodes
+    for first in range(n + 1):
+        for last in range(first, n + 1):
+            inside = [i for i in expected if first <= i < last]
+            found = [expected[k] for k in range(*rows.span((first, last, 1)))]
+            assert found == inside
+            found = [expected[k] for k in range(*rows.span((last - 1, first - 1, -1)))]
+            assert found == inside[::-1]
+
+
+def test_where_all_nodes_lead_on_or_values_are_those_of_actions_nothing_is_packed() -> None:
+    tables = random_tables(0, (5, 4), 2)
+    whole = replace(tables, discounts=np.full_like(tables.discounts, 0.9))
+    assert prepare(whole, "v-exact").leading_on.nodes is None
+    assert prepare(with_ends(0), "eq7").leading_on.nodes is None
+
+
+@pytest.mark.parametrize("backup", V_FORMS)
+@pytest.mark.parametrize("accelerate", [True, False])
+@pytest.mark.parametrize("warm", [True, False])
+def test_leaving_out_what_leads_nowhere_changes_no_bit(
+    monkeypatch: pytest.MonkeyPatch, backup: str, accelerate: bool, warm: bool
+) -> None:
+    for seed in range(5):
+        tables = with_ends(seed)
+        start = random_q(tables, seed) if warm else None
+        plans = []
+        for share in (0.95, 0.0):  # pack what can be packed; nothing
+            monkeypatch.setattr("optimist.planning.backups.WORTH_PACKING", share)
+            plans.append(solve(tables, backup=backup, accelerate=accelerate, start=start, stopping=CLOSE))
+        packed, whole = plans
+        np.testing.assert_array_equal(packed.q_values, whole.q_values)
+        assert (packed.sweeps, packed.residual) == (whole.sweeps, whole.residual)

@@ -102,6 +102,16 @@ def _fraction(context, builder, array_type, array, axis):
     return loaded if kind == _DOUBLE else builder.fpext(loaded, _DOUBLE)
 
 
+def _fractions(context, builder, array_type, array, n_axes):
+    """All of them, as a vector."""
+    kind = context.get_data_type(array_type.dtype)
+    start = context.make_array(array_type)(context, builder, array).data
+    together = ir.VectorType(kind, n_axes)
+    place = builder.bitcast(start, together.as_pointer())
+    loaded = builder.load(place, align=4 if kind != _DOUBLE else 8, typ=together)
+    return loaded if kind == _DOUBLE else builder.fpext(loaded, ir.VectorType(_DOUBLE, n_axes))
+
+
 def _pair(context, builder, signature, args, n_axes):
     """Entries i and i + 1 as a vector, interpolated over the first `n_axes` axes."""
     values_type, _, _, fractions_type = signature.args
@@ -147,6 +157,46 @@ def interpolate_two(typing_context, v, i, s, f):
         return context.make_tuple(builder, signature.return_type, pair)
 
     return types.UniTuple(types.float64, 2)(v, i, s, f), generate
+
+
+@intrinsic
+def interpolate_both(typing_context, v, i, j, s, f, h):
+    """`v` at cells `i` and `j`, with fractions `f` and `h`: two of `interpolate`, side by side."""
+
+    def generate(context, builder, signature, args):
+        values_type, _, _, strides_type, fractions_type, _ = signature.args
+        values, first, second, strides, *fractions = args
+        start = context.make_array(values_type)(context, builder, values).data
+        n_axes = strides_type.count
+        four = ir.Constant(ir.VectorType(ir.IntType(32), 4), (0, 1, 2, 3))
+
+        def side_by_side(low, high):
+            return builder.shuffle_vector(low, high, four)
+
+        rows = [_fractions(context, builder, fractions_type, array, n_axes) for array in fractions]
+
+        def spread(axis):
+            lanes = ir.Constant(four.type, (axis, axis, n_axes + axis, n_axes + axis))
+            return builder.shuffle_vector(*rows, lanes)
+
+        along = [spread(axis) for axis in range(n_axes)]
+
+        def corners_from(axis, one, other):
+            if axis == n_axes - 1:
+                places = [builder.gep(start, [k], inbounds=True, source_etype=_DOUBLE) for k in (one, other)]
+                return side_by_side(*(builder.load(place, align=8, typ=_PAIR) for place in places))
+            low = corners_from(axis + 1, one, other)
+            step = builder.extract_value(strides, axis)
+            high = corners_from(axis + 1, builder.add(one, step), builder.add(other, step))
+            return _between(builder, low, high, along[axis])
+
+        found = corners_from(0, first, second)
+        upper = builder.shuffle_vector(found, found, ir.Constant(four.type, (1, 1, 3, 3)))
+        found = _between(builder, found, upper, along[-1])
+        pair = [builder.extract_element(found, _lane(k)) for k in (0, 2)]
+        return context.make_tuple(builder, signature.return_type, pair)
+
+    return types.UniTuple(types.float64, 2)(v, i, j, s, f, h), generate
 
 
 @intrinsic

@@ -15,7 +15,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from optimist.compiled.interpolation import FAST, interpolate, interpolate_two, prefetch
+from optimist.compiled.interpolation import (
+    FAST,
+    interpolate,
+    interpolate_both,
+    interpolate_two,
+    prefetch,
+)
 
 
 @njit(nogil=True, inline="always", fastmath=FAST)
@@ -27,16 +33,40 @@ def without_self(x, loop, old):
     return (x - loop * old) / max(1.0 - loop, 1e-12)
 
 
+@njit(nogil=True, inline="always", fastmath=FAST)
+def backed_up(reward, discount, future, weight, old):
+    """R + g X; with a `weight` of the node in its own future, that loop solved."""
+    x = reward + discount * future
+    if weight is not None and weight > 0.0:
+        x = without_self(x, discount * weight, old)
+    return x
+
+
 @njit(nogil=True, cache=True, fastmath=FAST)
 def sweep_v(
-    cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v, out, policy, ahead=None
+    cells,
+    fractions,
+    rewards,
+    discounts,
+    selfs,
+    strides,
+    places,
+    bounds,
+    nodes,
+    v,
+    out,
+    policy,
+    ahead=None,
+    actions=None,
 ):
     """Best action at every node; `policy` [n] keeps which, unless it is None.
 
-    With `ahead`, the corners of the successor so many nodes on are fetched into the cache meanwhile.
+    With `ahead`, the corners of the successor so many nodes on are fetched into the cache meanwhile. A tuple
+    of as many `actions` as there are lets their number be known when this is compiled, which is faster.
     """
     n_nodes = cells.shape[0]
-    n_actions = uint64(cells.shape[1])
+    n_actions = uint64(cells.shape[1] if actions is None else len(actions))
+    paired = n_actions & ~uint64(1)
     floor, ceiling = bounds
     first, last, step = nodes
     change = 0.0
@@ -46,17 +76,28 @@ def sweep_v(
         old = v[p]
         best = floor
         choice = uint64(0)
-        for a in range(n_actions):
-            if ahead is not None and 0 <= node + ahead * step < n_nodes:
+        if ahead is not None and 0 <= node + ahead * step < n_nodes:
+            for a in range(n_actions):
                 prefetch(v, uint64(cells[uint64(node + ahead * step), a]), strides)
-            x = rewards[i, a]
-            g = discounts[i, a]
-            if g != 0.0:
-                x += g * interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
-                if selfs is not None and selfs[i, a] > 0.0:
-                    x = without_self(x, g * selfs[i, a], old)
-            if x > best:
-                best = x
+        for a in range(uint64(0), paired, uint64(2)):
+            b = a + uint64(1)
+            y, z = interpolate_both(
+                v, uint64(cells[i, a]), uint64(cells[i, b]), strides, fractions[i, a], fractions[i, b]
+            )
+            y = backed_up(rewards[i, a], discounts[i, a], y, None if selfs is None else selfs[i, a], old)
+            z = backed_up(rewards[i, b], discounts[i, b], z, None if selfs is None else selfs[i, b], old)
+            if y > best:
+                best = y
+                choice = a
+            if z > best:
+                best = z
+                choice = b
+        if paired < n_actions:
+            a = paired
+            y = interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
+            y = backed_up(rewards[i, a], discounts[i, a], y, None if selfs is None else selfs[i, a], old)
+            if y > best:
+                best = y
                 choice = a
         best = min(best, ceiling)
         if policy is not None:

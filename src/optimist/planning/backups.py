@@ -38,6 +38,8 @@ NodeRange = tuple[int, int, int]  # first, last, step
 
 FETCH_AHEAD = 16  # nodes; 8 to 32 are as good
 CACHED_NODES = 1_500_000  # below that many, prefetching costs more than it saves
+WORTH_PACKING = 0.95  # of the nodes; packing costs as much as a few sweeps
+FEW_ACTIONS = 8
 SMALLEST_DENOMINATOR = 1e-12  # of 1 - g w_ii; only discount 1 comes below, and is bounded anyway
 
 
@@ -52,6 +54,29 @@ class BackupName(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """What is read at every node, or at some of them, in the kernels' order."""
+
+    arrays: tuple[NDArray[np.generic] | None, ...]  # cells, fractions, rewards, discounts, selfs
+    places: NDArray[np.int32]  # of the nodes in the padded values
+    nodes: NDArray[np.int64] | None  # which, in increasing order; None: all
+
+    def span(self, nodes: NodeRange) -> NodeRange:
+        """The range of rows of a range of nodes."""
+        if self.nodes is None:
+            return nodes
+        first, last, step = nodes
+        low, high = (first, last) if step > 0 else (last + 1, first + 1)
+        below, above = (int(edge) for edge in np.searchsorted(self.nodes, (low, high)))
+        return (below, above, step) if step > 0 else (above - 1, below - 1, step)
+
+    def only(self, nodes: NDArray[np.int64]) -> Rows:
+        """Some of all rows, packed."""
+        arrays = tuple(None if array is None else array[nodes] for array in self.arrays)
+        return Rows(arrays, self.places[nodes], nodes)
+
+
+@dataclass(frozen=True, eq=False)
 class Backup:
     """Tables made ready for one kernel."""
 
@@ -63,10 +88,18 @@ class Backup:
     kernel: Callable[..., float]
 
     @cached_property
-    def arrays(self) -> tuple[NDArray[np.generic] | None, ...]:
-        """What is read at every node, in the kernels' order."""
+    def rows(self) -> Rows:
+        """All nodes."""
         tables = self.tables
-        return tables.cells, tables.fractions, self.rewards, self.discounts, self.selfs
+        arrays = (tables.cells, tables.fractions, self.rewards, self.discounts, self.selfs)
+        return Rows(arrays, tables.grid.padded_places, None)
+
+    @cached_property
+    def leading_on(self) -> Rows:
+        """The nodes from which some action leads on: what the others are worth, a single sweep finds."""
+        nodes = np.flatnonzero((self.discounts != 0.0).any(axis=1))
+        worth_it = self.interpolates_values and nodes.size < WORTH_PACKING * len(self.discounts)
+        return self.rows.only(nodes) if worth_it else self.rows
 
     @cached_property
     def strides(self) -> tuple[np.uint64, ...]:
@@ -74,22 +107,36 @@ class Backup:
         width = 1 if self.interpolates_values else self.tables.n_actions
         return tuple(np.uint64(stride * width) for stride in self.tables.grid.padded_strides)
 
-    @cached_property
-    def geometry(self) -> tuple[object, ...]:
+    def geometry(self, rows: Rows) -> tuple[object, ...]:
         """Strides, places of the nodes in the padded values, and bounds of the values."""
-        return self.strides, self.tables.grid.padded_places, self.tables.value_bounds
+        return self.strides, rows.places, self.tables.value_bounds
 
     @property
     def ahead(self) -> int | None:
         """How many nodes ahead the V kernels prefetch; None when the values fit in a cache anyway."""
         return FETCH_AHEAD if self.tables.grid.n_nodes > CACHED_NODES else None
 
+    @property
+    def actions(self) -> tuple[int, ...] | None:
+        """For the V kernel to know their number when it is compiled; None: too many to be worth it."""
+        return (0,) * self.tables.n_actions if self.tables.n_actions <= FEW_ACTIONS else None
+
     def sweep(
-        self, nodes: NodeRange, values: FloatArray, out: FloatArray, policy: NDArray[np.uint16] | None
+        self,
+        nodes: NodeRange,
+        values: FloatArray,
+        out: FloatArray,
+        policy: NDArray[np.uint16] | None,
+        *,
+        rows: Rows | None = None,
     ) -> float:
-        """Back up the given nodes; the largest change. `policy` is filled by the V form only."""
-        more = (policy, self.ahead) if self.interpolates_values else ()
-        return self.kernel(*self.arrays, *self.geometry, nodes, values, out, *more)
+        """Back up the given nodes, or those of them in `rows`; the largest change.
+
+        `policy`, one entry per row, is filled by the V form only.
+        """
+        rows = rows or self.rows
+        more = (policy, self.ahead, self.actions) if self.interpolates_values else ()
+        return self.kernel(*rows.arrays, *self.geometry(rows), rows.span(nodes), values, out, *more)
 
 
 def prepare(tables: Tables, name: str) -> Backup:

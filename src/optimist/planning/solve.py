@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from optimist.box import FloatArray
 from optimist.compiled import sweeps as kernels
-from optimist.planning.backups import Backup, NodeRange, prepare
+from optimist.planning.backups import Backup, NodeRange, Rows, prepare
 from optimist.planning.tables import Tables
 
 BLOCKS = 2
@@ -171,6 +171,7 @@ class _Sweeper:
         self._blocks = _blocks(tables)
         self._private: list[FloatArray] = []
         self._forwards = True
+        self._swept = False  # whether every node was, once
         self.can_evaluate = ready.interpolates_values and _every_step_counts(tables)
         n_nodes = tables.grid.n_nodes
         self._policy = np.zeros(n_nodes, dtype=np.uint16) if ready.interpolates_values else None
@@ -178,40 +179,58 @@ class _Sweeper:
 
     def improve(self, values: FloatArray) -> float:
         """One in-place sweep over all actions; the largest change."""
-        return self._in_place(values, lambda nodes, own: self._ready.sweep(nodes, own, own, self._policy))
+        rows = self._next_rows()
+        policy = None if self._policy is None else np.zeros(len(rows.places), dtype=np.uint16)
+        change = self._in_place(
+            values, lambda nodes, own: self._ready.sweep(nodes, own, own, policy, rows=rows)
+        )
+        leading_on = self._ready.leading_on.nodes
+        if policy is not None:
+            self._policy = policy if leading_on is rows.nodes else policy[leading_on]
+        return change
 
     def evaluate(self, values: FloatArray) -> float:
         """One in-place sweep over the actions packed by `take_policy`; the largest change."""
+        ready, rows = self._ready, self._ready.leading_on
         return self._in_place(
             values,
             lambda nodes, own: kernels.sweep_policy(
-                *self._packed, *self._ready.geometry, nodes, own, self._ready.ahead
+                *self._packed, *ready.geometry(rows), rows.span(nodes), own, ready.ahead
             ),
         )
 
     def take_policy(self) -> None:
         """Pack the rows of the best actions, so that `evaluate` reads them in one stream."""
         ready, tables = self._ready, self._ready.tables
-        n_nodes = tables.grid.n_nodes
+        rows = ready.leading_on
         if not self._packed:
+            count = len(rows.places)
             self._packed = (
-                np.empty(n_nodes, dtype=np.int32),
-                np.empty((n_nodes, tables.grid.n_dims), dtype=np.float32),
-                np.empty(n_nodes),
-                np.empty(n_nodes),
-                np.empty(n_nodes, dtype=np.float32) if ready.selfs is not None else None,
+                np.empty(count, dtype=np.int32),
+                np.empty((count, tables.grid.n_dims), dtype=np.float32),
+                np.empty(count),
+                np.empty(count),
+                np.empty(count, dtype=np.float32) if ready.selfs is not None else None,
             )
-        self._on_blocks(lambda nodes: kernels.take_policy(*ready.arrays, self._policy, nodes, self._packed))
+        self._on_blocks(
+            lambda nodes: kernels.take_policy(*rows.arrays, self._policy, rows.span(nodes), self._packed)
+        )
 
     def jacobi(self, values: FloatArray) -> float:
         """One plain sweep; the largest change."""
         if not self._private:
             self._private = [values.copy()]
-        out = self._private[0]
-        changes = self._on_blocks(lambda nodes: self._ready.sweep(nodes, values, out, None))
+        out, rows = self._private[0], self._next_rows()
+        changes = self._on_blocks(lambda nodes: self._ready.sweep(nodes, values, out, None, rows=rows))
         values[:] = out
         self._ready.tables.grid.refresh_ghosts(values[:-1])
         return max(changes)
+
+    def _next_rows(self) -> Rows:
+        """All at first, then those from which something leads on: the others stay as they are."""
+        rows = self._ready.leading_on if self._swept else self._ready.rows
+        self._swept = True
+        return rows
 
     def confirm(self, values: FloatArray) -> tuple[FloatArray, float]:
         """Q-values one plain backup after `values`, and the largest change that backup made."""
@@ -224,7 +243,7 @@ class _Sweeper:
         q_values = np.empty((grid.n_nodes, tables.n_actions))
         arrays = tables.cells, tables.fractions, tables.rewards, tables.discounts
         changes = self._on_blocks(
-            lambda nodes: kernels.backup_q(*arrays, *ready.geometry, nodes, values, q_values)
+            lambda nodes: kernels.backup_q(*arrays, *ready.geometry(ready.rows), nodes, values, q_values)
         )
         return q_values, max(changes)
 
