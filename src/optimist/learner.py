@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +27,7 @@ from optimist.runs import (
     load_agent,
     save_agent,
 )
-from optimist.runs.checkpoint import describe_task, require_same_task
+from optimist.runs.checkpoint import describe_task, require_same_task, run_header
 from optimist.runs.progress import LearningProgress
 from optimist.runs.resume import abandon, open_place, put, replay, resume
 from optimist.task import Task
@@ -348,18 +347,6 @@ class GPRMax:
                 f"Observations must have shape ({n_dims},) or (n, {n_dims}); got {states.shape}."
             )
         return np.atleast_2d(states)
-
-
-def run_header(agent: GPRMaxAgent, name: str, problem: str | None) -> dict[str, Any]:
-    """What a run says about itself."""
-    return {
-        "optimist_version": version("optimist"),
-        "agent": name,
-        "problem": problem,
-        "seed": agent.seed,
-        "settings": agent.settings.model_dump(mode="json"),
-        "task": describe_task(agent.task),
-    }
 
 
 def _task_of(env: Environment | None) -> Task:

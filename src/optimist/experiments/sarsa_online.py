@@ -7,9 +7,7 @@ one, it is made again from the start, and what is recorded must come out again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from optimist.box import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.experiments.sarsa_settings import sarsa_settings
 from optimist.runs import EpisodeRow, RunError, RunStore
-from optimist.runs.checkpoint import describe_task, require_same_task
+from optimist.runs.checkpoint import require_same_task, run_header
 from optimist.runs.loop import reset_seed
 from optimist.systems import System, find_system
 
@@ -52,7 +50,7 @@ def run_sarsa(
     system = find_system(problem)
     learner = SarsaAgent(system.task, settings or sarsa_settings(problem, agent), seed=_checked(seed))
     _at_least_one(episodes)
-    store = None if directory is None else RunStore.create(directory, _header(learner, agent, problem))
+    store = None if directory is None else RunStore.create(directory, run_header(learner, agent, problem))
     return _go_on(learner, system, episodes, store, listener)
 
 
@@ -132,18 +130,6 @@ def _require_same(recorded: list[EpisodeRow], made: list[EpisodeRow], directory:
                 f"The run in {directory} must come out again as it was recorded; episode {row.episode} "
                 "does not. It was made by another version, or on another kind of machine."
             )
-
-
-def _header(learner: SarsaAgent, agent: str, problem: str) -> dict[str, Any]:
-    """What the run says about itself, as `optimist.learner.run_header` does."""
-    return {
-        "optimist_version": version("optimist"),
-        "agent": agent,
-        "problem": problem,
-        "seed": learner.seed,
-        "settings": learner.settings.model_dump(mode="json"),
-        "task": describe_task(learner.task),
-    }
 
 
 def _learner_of(store: RunStore) -> tuple[System, SarsaAgent]:

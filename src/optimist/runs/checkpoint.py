@@ -11,11 +11,13 @@ import hashlib
 import json
 import os
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -91,6 +93,37 @@ def load_checkpoint(directory: Path, agent: GPRMaxAgent, transitions: list[Trans
     if description is None or description["n_transitions"] > len(transitions):
         return None
     return _knowledge(arrays, description, agent, transitions)
+
+
+class Described(Protocol):
+    """An agent of whatever kind."""
+
+    @property
+    def seed(self) -> int:
+        """Of everything random."""
+        ...
+
+    @property
+    def settings(self) -> BaseModel:
+        """All its choices."""
+        ...
+
+    @property
+    def task(self) -> Task:
+        """What it is to learn."""
+        ...
+
+
+def run_header(agent: Described, name: str, problem: str | None) -> dict[str, Any]:
+    """What a run says about itself."""
+    return {
+        "optimist_version": version("optimist"),
+        "agent": name,
+        "problem": problem,
+        "seed": agent.seed,
+        "settings": agent.settings.model_dump(mode="json"),
+        "task": describe_task(agent.task),
+    }
 
 
 def describe_task(task: Task) -> dict[str, Any]:
