@@ -226,7 +226,7 @@ def _make_peers(order: _Order) -> list[Path]:
 
 def _best(runs: paper.Runs) -> dict[str, float]:
     with progress("planning with the true dynamics"):
-        return {problem: paper.best_possible(problem).ours for problem in dict.fromkeys(p for p, _ in runs)}
+        return {problem: paper.best_total(problem) for problem in dict.fromkeys(p for p, _ in runs)}
 
 
 def _saved(figure: Figure, stem: Path) -> list[Path]:
