@@ -137,3 +137,16 @@ def test_a_node_is_given_back_exactly(dims: int) -> None:
     strides = tuple(grid.padded_strides.tolist())
     interpolate_many(grid.pad(values), located.cells, located.fractions, strides, out)
     np.testing.assert_array_equal(out, values)
+
+
+def test_points_are_found_among_nodes_that_crowd_in_one_place() -> None:
+    nodes = np.concatenate([[-1.0], np.sort(np.random.default_rng(0).uniform(0.0, 1e-3, 300)), [0.5, 2.0]])
+    grid = Grid(Box([-1.0], [2.0]), [nodes])
+    points = np.concatenate([nodes, np.nextafter(nodes, -9.0), np.nextafter(nodes, 9.0)])
+    points = np.concatenate([points, np.random.default_rng(1).uniform(-1.0, 2.0, 500)]).clip(-1.0, 2.0)
+    cells, fractions, n_clipped = grid.locate(points[:, np.newaxis])
+    expected = np.clip(np.searchsorted(nodes, points, side="right") - 1, 0, len(nodes) - 2)
+    np.testing.assert_array_equal(cells, expected)
+    assert n_clipped == 0
+    widths = np.diff(nodes)[expected]
+    np.testing.assert_allclose(nodes[expected] + fractions[:, 0] * widths, points, atol=1e-15)
