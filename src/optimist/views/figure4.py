@@ -82,12 +82,15 @@ def draw_figure4(curves: Mapping[str, Sequence[Curve]], best: Mapping[str, float
     return figure
 
 
+def _lines(curve: Curve) -> list[FloatArray]:
+    """Episodes, medians and both ends of the band, as they are drawn."""
+    lines = [np.arange(1.0, len(curve.median) + 1.0), curve.median, curve.low, curve.high]
+    return [_blocks(values) for values in lines] if len(curve.median) > SMOOTHED_ABOVE else lines
+
+
 def _draw_curve(axes: Axes, curve: Curve) -> None:
     colour, dashes = STYLES[curve.agent]
-    lines = [np.arange(1.0, len(curve.median) + 1.0), curve.median, curve.low, curve.high]
-    if len(curve.median) > SMOOTHED_ABOVE:
-        lines = [_blocks(values) for values in lines]
-    episodes, median, low, high = lines
+    episodes, median, low, high = _lines(curve)
     marker = "o" if len(median) <= 20 else None
     axes.plot(episodes, median, dashes, color=colour, marker=marker, markersize=3.0, label=curve.agent)
     axes.fill_between(episodes, low, high, color=colour, alpha=0.2, linewidth=0.0)
@@ -100,7 +103,7 @@ def _blocks(values: FloatArray) -> FloatArray:
 
 def _limit(axes: Axes, curves: Sequence[Curve], best: float) -> None:
     """Leave some room above the best, and below the worst."""
-    lowest = min([best, *(float(curve.low.min()) for curve in curves)])
-    highest = max([best, *(float(curve.high.max()) for curve in curves)])
+    shown = np.concatenate([[best], *(line for curve in curves for line in _lines(curve)[1:])])
+    lowest, highest = float(shown.min()), float(shown.max())
     room = 0.06 * max(highest - lowest, abs(best) * 0.1)
     axes.set_ylim(lowest - room, highest + 1.5 * room)
