@@ -66,12 +66,13 @@ def test_the_table_says_medians_ranges_never_and_ratios() -> None:
         NearRow("pendulum", "fqi", "x", [Near(None, None, None)] * 2),
         NearRow("pendulum", "sarsa-fine", "x", [Near(900, 900, 1500), Near(1000, 1000, 4500)]),
     ]
-    _, _, plans, online, dqn, fqi, sarsa = cells(near_as_markdown(rows))
-    assert plans == ["pendulum", "gp-rmax-exp", "its plans", "2", "30 (20 to 40)", "30 (20 to 40)", ""]
-    assert online[4:] == ["500 (500)", "500 (500)", ""]
-    assert dqn[4:] == ["4,500 (3,000 to 6,000)", "never (6,000, never in 1)", "never"]
-    assert fqi[4:] == ["never", "never", "never"]
-    assert sarsa[6] == "100"  # 3000 against 30, the first of our rows
+    head, rule, plans, online, dqn, fqi, sarsa = cells(near_as_markdown(rows))
+    assert len({len(line) for line in (head, rule, plans, online, dqn, fqi, sarsa)}) == 1
+    assert plans == ["pendulum", "gp-rmax-exp", "its plans", "2", *["30 (20 to 40)"] * 3, ""]
+    assert online[4:] == ["500 (500)", "500 (500)", "500 (500)", ""]
+    assert dqn[4:] == ["4,500 (3,000 to 6,000)", *["never (6,000, never in 1)"] * 2, "150"]
+    assert fqi[4:] == ["never"] * 4
+    assert sarsa[4:] == ["950 (900 to 1,000)", "950 (900 to 1,000)", "3,000 (1,500 to 4,500)", "31.7"]
 
 
 def test_rows_come_from_what_is_recorded(tmp_path: Path) -> None:

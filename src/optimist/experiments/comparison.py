@@ -89,41 +89,33 @@ def near_rows(
 
 
 def near_as_markdown(rows: Sequence[NearRow]) -> str:
-    """One table: ours and theirs."""
-    ours = {row.problem: _medians(row) for row in reversed(rows) if row.agent == REFERENCE}
+    """One table: ours and theirs. The last column favours them: their first time against ours for good."""
+    ours: dict[str, float | None] = {}
+    for row in rows:
+        if row.agent == REFERENCE:
+            ours.setdefault(row.problem, median_transitions([near.for_good for near in row.runs]))
     lines = [
-        "| problem | agent | judged by | seeds | near for the first time | near to stay "
-        "| transitions to stay, against ours |",
-        "|---|---|---|---|---|---|---|",
+        "| problem | agent | judged by | seeds | near for the first time | three times in a row | for good "
+        f"| first, against {REFERENCE}'s for good |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        first, stay = _medians(row)
-        reference = ours[row.problem][1]
-        ratio = "" if row.agent == REFERENCE or reference is None else "never"
-        if ratio and stay is not None and reference is not None:
-            ratio = f"{stay / reference:.3g}"
-        cells = [
-            row.problem,
-            row.agent,
-            row.how,
-            str(len(row.runs)),
-            _said(first, [near.first for near in row.runs]),
-            _said(stay, [near.for_good for near in row.runs]),
-            ratio,
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        found = [[getattr(near, name) for near in row.runs] for name in ("first", "lasting", "for_good")]
+        cells = [row.problem, row.agent, row.how, str(len(row.runs)), *map(_said, found)]
+        ratio = "" if row.agent == REFERENCE else _ratio(median_transitions(found[0]), ours[row.problem])
+        lines.append(f"| {' | '.join([*cells, ratio])} |")
     return "\n".join(lines) + "\n"
 
 
-def _medians(row: NearRow) -> tuple[float | None, float | None]:
-    return (
-        median_transitions([near.first for near in row.runs]),
-        median_transitions([near.for_good for near in row.runs]),
-    )
+def _ratio(theirs: float | None, ours: float | None) -> str:
+    if ours is None:
+        return ""
+    return "never" if theirs is None else f"{theirs / ours:.3g}"
 
 
-def _said(median: float | None, counts: Sequence[int | None]) -> str:
+def _said(counts: Sequence[int | None]) -> str:
     """The median, the range, and how many never came there."""
+    median = median_transitions(counts)
     reached = sorted(count for count in counts if count is not None)
     missed = len(counts) - len(reached)
     if not reached:
