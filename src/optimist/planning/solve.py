@@ -9,6 +9,7 @@ below the tolerance. The default reaches the same fixed point in a fraction of t
    found best (modified policy iteration), until evaluation has done its part.
 3. The nodes are cut into a fixed number of blocks. Each is swept in place against the others' last
    values, on a thread of its own. The result does not depend on how many threads there are.
+4. Nodes from which nothing leads on are swept once: their values depend on no other.
 
 Why the fixed point is the same: every backup T here is monotone, and for discount < 1 a contraction
 in the sup norm. In-place sweeps of T, in any order and any fixed blocks, contract at least as fast
