@@ -174,20 +174,16 @@ class _Sweeper:
         self._forwards = True
         self._swept = False  # whether every node was, once
         self.can_evaluate = ready.interpolates_values and _every_step_counts(tables)
-        n_nodes = tables.grid.n_nodes
-        self._policy = np.zeros(n_nodes, dtype=np.uint16) if ready.interpolates_values else None
+        self._policy: NDArray[np.uint16] | None = None
         self._packed: tuple[NDArray[np.generic] | None, ...] = ()
 
     def improve(self, values: FloatArray) -> float:
         """One in-place sweep over all actions; the largest change."""
-        rows = self._next_rows()
-        policy = None if self._policy is None else np.zeros(len(rows.places), dtype=np.uint16)
-        change = self._in_place(
-            values, lambda nodes, own: self._ready.sweep(nodes, own, own, policy, rows=rows)
-        )
-        leading_on = self._ready.leading_on.nodes
-        if policy is not None:
-            self._policy = policy if leading_on is rows.nodes else policy[leading_on]
+        ready, rows = self._ready, self._next_rows()
+        policy = np.zeros(len(rows.places), dtype=np.uint16) if ready.interpolates_values else None
+        change = self._in_place(values, lambda nodes, own: ready.sweep(nodes, own, own, policy, rows=rows))
+        kept = ready.leading_on
+        self._policy = policy if policy is None or kept is rows else policy[kept.nodes]
         return change
 
     def evaluate(self, values: FloatArray) -> float:
