@@ -16,9 +16,20 @@ from optimist.experiments.comparison import (
     NearRow,
     near_as_markdown,
     near_rows,
+    peers_at_hand,
     statistics_as_markdown,
 )
-from optimist.experiments.peers import DQN, DQN_TOTAL, PEERS, PeerRun, _batch, _greedy_total, run_peer
+from optimist.experiments.peers import (
+    DQN,
+    DQN_TOTAL,
+    MODULES,
+    PEERS,
+    PeerRun,
+    _batch,
+    _greedy_total,
+    peer_file,
+    run_peer,
+)
 from optimist.experiments.reproduce import recorded_runs
 from optimist.experiments.specs import Experiment, Group
 from optimist.experiments.statistics import Near
@@ -91,7 +102,7 @@ def test_rows_come_from_what_is_recorded(tmp_path: Path) -> None:
         file.write_text(json.dumps(asdict(made)), encoding="utf-8")
     best = {"mountain-car": -103.0}
     said: list[str] = []
-    rows = list(near_rows(experiment, tmp_path, best, peer_seeds=1, say=said.append))
+    rows = list(near_rows(experiment, tmp_path, best, peers=["dqn", "fqi"], peer_seeds=1, say=said.append))
     assert [row.agent for row in rows] == ["gp-rmax-exp", "gp-rmax-exp", "sarsa-coarse", "dqn", "fqi"]
     plans, online, sarsa, dqn, _ = rows
     for near, seeds in zip(
@@ -147,6 +158,17 @@ def test_a_peer_that_is_not_installed_says_how_to_install_it(peer: str, module: 
     with pytest.raises(ValueError, match=r"not installed: pip install torch==2.13.0, then pip install"):
         run_peer(peer, "pendulum", 0, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_peers_at_hand_are_those_installed_or_recorded(tmp_path: Path) -> None:
+    installed = [peer for peer, module in MODULES.items() if find_spec(module) is not None]
+    assert peers_at_hand(tmp_path, 1) == installed
+    for problem in PEER_PROBLEMS:
+        file = peer_file("fqi", problem, 0, tmp_path)
+        file.parent.mkdir(parents=True)
+        file.write_text("", encoding="utf-8")
+    assert "fqi" in peers_at_hand(tmp_path, 1)
+    assert ("fqi" in peers_at_hand(tmp_path, 2)) == ("fqi" in installed)
 
 
 def test_a_damaged_record_of_a_peer_is_named(tmp_path: Path) -> None:

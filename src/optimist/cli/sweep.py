@@ -21,8 +21,10 @@ from optimist.experiments.comparison import (
     PEER_SEEDS,
     near_as_markdown,
     near_rows,
+    peers_at_hand,
     statistics_as_markdown,
 )
+from optimist.experiments.peers import PEERS
 from optimist.experiments.specs import Experiment, RunSpec, read_experiment
 from optimist.experiments.sweep import ENGINES, Listener, Outcome, run_sweep
 from optimist.systems import SYSTEMS
@@ -214,13 +216,19 @@ def _make_figure5(order: _Order) -> list[Path]:
 
 
 def _make_peers(order: _Order) -> list[Path]:
+    seeds = 1 if order.quick else PEER_SEEDS
+    peers = peers_at_hand(order.results, seeds)
+    for peer in sorted(set(PEERS) - set(peers)):
+        print(
+            f"{peer} is left out: it is not installed (docs/usage/experiments.md says how)", file=sys.stderr
+        )
+    if peers:
+        minutes = seeds * PEER_MINUTES
+        print(f"the peers: about {minutes} minutes on one core if not recorded", file=sys.stderr)
     experiment = order.run_figure4()
     best = _best(paper.recorded_runs(experiment, order.results))
-    seeds = 1 if order.quick else PEER_SEEDS
-    minutes = seeds * PEER_MINUTES
-    print(f"the peers: about {minutes} minutes on one core if not recorded", file=sys.stderr)
     with progress("transitions until near the best") as say:
-        rows = list(near_rows(experiment, order.results, best, peer_seeds=seeds, say=say))
+        rows = list(near_rows(experiment, order.results, best, peers=peers, peer_seeds=seeds, say=say))
     return [order.write_table(order.stem("peers"), near_as_markdown(rows))]
 
 

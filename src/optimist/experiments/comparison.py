@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from optimist.experiments.efficiency import measure_efficiency
-from optimist.experiments.peers import PEERS, PeerRun, run_peer
+from optimist.experiments.peers import PEERS, PeerRun, is_installed, peer_file, run_peer
 from optimist.experiments.reproduce import BOOTSTRAP_SEED, Runs, recorded_runs, totals_of
 from optimist.experiments.specs import Experiment
 from optimist.experiments.statistics import (
@@ -69,8 +69,28 @@ class NearRow:
     runs: list[Near]
 
 
+def peers_at_hand(root: Path, seeds: int) -> list[str]:
+    """The peers that are installed, or have been recorded."""
+    return [
+        peer
+        for peer in PEERS
+        if is_installed(peer)
+        or all(
+            peer_file(peer, problem, seed, root).exists()
+            for problem in PEER_PROBLEMS
+            for seed in range(seeds)
+        )
+    ]
+
+
 def near_rows(
-    experiment: Experiment, root: Path, best: dict[str, float], *, peer_seeds: int, say: Say
+    experiment: Experiment,
+    root: Path,
+    best: dict[str, float],
+    *,
+    peers: Sequence[str],
+    peer_seeds: int,
+    say: Say,
 ) -> Iterator[NearRow]:
     """Ours and Sarsa's from recorded runs; the peers', which are run if they are not recorded."""
     runs = recorded_runs(experiment, root)
@@ -80,7 +100,7 @@ def near_rows(
         for (of, agent), seeds in runs.items():
             if of == problem:
                 yield NearRow(problem, agent, "its episodes", [_online(rows, best[of]) for rows in seeds])
-        for peer in PEERS if problem in PEER_PROBLEMS else ():
+        for peer in peers if problem in PEER_PROBLEMS else ():
             made = []
             for seed in range(peer_seeds):
                 say(f"{problem}, {peer}, seed {seed}")

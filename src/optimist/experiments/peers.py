@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,14 @@ class PeerRun:
     totals: list[float]  # mean over the paper's starts
 
 
+def peer_file(peer: str, problem: str, seed: int, root: Path) -> Path:
+    """Where it is recorded."""
+    return root / "peers" / problem / peer / f"seed-{seed}.json"
+
+
 def run_peer(peer: str, problem: str, seed: int, root: Path) -> PeerRun:
     """The recorded run, or else a new one, which is recorded."""
-    file = root / "peers" / problem / peer / f"seed-{seed}.json"
+    file = peer_file(peer, problem, seed, root)
     if not file.exists():
         made = PEERS[peer](problem, seed=seed)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -156,6 +162,12 @@ def run_fqi(problem: str, *, seed: int, batches: Sequence[int] = FQI_BATCHES) ->
 
 
 PEERS: dict[str, Callable[..., PeerRun]] = {"dqn": run_dqn, "fqi": run_fqi}
+MODULES = {"dqn": "stable_baselines3", "fqi": "mushroom_rl"}
+
+
+def is_installed(peer: str) -> bool:
+    """Whether it can be run here."""
+    return find_spec(MODULES[peer]) is not None
 
 
 def _batch(system: System, count: int, seed: int) -> list[tuple[Any, ...]]:
