@@ -35,7 +35,7 @@ def row(problem: str, directory: Path, seed: int, *, efficiency: bool) -> dict[s
     """What one run shows."""
     with RunStore.open(directory, writing=False) as store:
         episodes, plans = store.episodes(), store.plans()
-        near = measure_efficiency(store, find_system(problem)).near_from if efficiency else None
+        near = measure_efficiency(store, find_system(problem)).near.for_good if efficiency else None
         return {
             "seed": seed,
             "totals": [round(episode.total_reward, 2) for episode in episodes],

@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 
 from optimist import GPRMax
-from optimist.cli.main import main
 from optimist.experiments.online import learning_settings, start_run
 from optimist.runs import RunStore
-from tests.cli.running import run
+from tests.cli.running import Say, run
 from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded
 
 SETTINGS = """
@@ -32,23 +31,6 @@ mean_drift_tolerance = 1e-12
 """
 LEARN_KEYS = {"run", "agent", "problem", "seed", "episodes", "stopped_learning_at"}
 EPISODE_KEYS = {"episode", "steps", "total_reward", "transitions"}
-
-Say = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def say(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
-    """The command, quickly: the same `main`, in this process. Exit code, output, errors."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["optimist", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        code = ended.value.code
-        return (code if isinstance(code, int) else 0), out, err
-
-    return call
 
 
 @pytest.fixture

@@ -10,18 +10,16 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from optimist.cli.main import main
 from optimist.experiments.specs import read_experiment
 from optimist.experiments.sweep import run_sweep
 from optimist.runs import EpisodeRow, RunStore
-from tests.cli.running import run
+from tests.cli.running import Say, run
 from tests.runs.recording import bits
 
 QUICK = """
@@ -45,24 +43,7 @@ episodes = 1
 IDS = [f"trial/mountain-car/sarsa-coarse/seed-{seed}" for seed in range(3)]
 MAGIC = {".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml"}
 
-Say = Callable[..., tuple[int, str, str]]
 Made = tuple[list[tuple[Any, ...]], list[EpisodeRow]]
-
-
-@pytest.fixture
-def say(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
-    """The command, quickly: the same `main`, in this process. Exit code, output, errors."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setenv("OPTIMIST_THREADS", "1")
-        monkeypatch.setattr(sys, "argv", ["optimist", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        code = ended.value.code
-        return (code if isinstance(code, int) else 0), out, err
-
-    return call
 
 
 @pytest.fixture

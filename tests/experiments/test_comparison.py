@@ -102,7 +102,10 @@ def test_rows_come_from_what_is_recorded(tmp_path: Path) -> None:
         file.write_text(json.dumps(asdict(made)), encoding="utf-8")
     best = {"mountain-car": -103.0}
     said: list[str] = []
-    rows = list(near_rows(experiment, tmp_path, best, peers=["dqn", "fqi"], peer_seeds=1, say=said.append))
+    runs = recorded_runs(experiment, tmp_path)
+    rows = list(
+        near_rows(experiment, runs, tmp_path, best, peers=["dqn", "fqi"], peer_seeds=1, say=said.append)
+    )
     assert [row.agent for row in rows] == ["gp-rmax-exp", "gp-rmax-exp", "sarsa-coarse", "dqn", "fqi"]
     plans, online, sarsa, dqn, _ = rows
     for near, seeds in zip(

@@ -131,7 +131,8 @@ class GPRMaxAgent:
     def _unknown(self, transition: Transition) -> bool:
         """Whether the plan held the action tried for unknown there: what it leads to is news."""
         assert self.flow is not None
-        return bool(self.flow.uncertainty(transition.state[np.newaxis])[0, transition.action] > UNKNOWN)
+        _, uncertainty = self.flow.step(transition.state[np.newaxis], transition.action)
+        return bool(uncertainty[0] > UNKNOWN)
 
     def _surprises(self, transition: Transition) -> bool:
         """Whether a successor is far from its prediction, against spread and noise of displacements."""

@@ -226,9 +226,10 @@ def _make_peers(order: _Order) -> list[Path]:
         minutes = seeds * PEER_MINUTES
         print(f"the peers: about {minutes} minutes on one core if not recorded", file=sys.stderr)
     experiment = order.run_figure4()
-    best = _best(paper.recorded_runs(experiment, order.results))
+    runs = paper.recorded_runs(experiment, order.results)
+    best = _best(runs)
     with progress("transitions until near the best") as say:
-        rows = list(near_rows(experiment, order.results, best, peers=peers, peer_seeds=seeds, say=say))
+        rows = list(near_rows(experiment, runs, order.results, best, peers=peers, peer_seeds=seeds, say=say))
     return [order.write_table(order.stem("peers"), near_as_markdown(rows))]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from optimist.experiments.efficiency import measure_efficiency
 from optimist.experiments.peers import PEERS, PeerRun, is_installed, peer_file, run_peer
-from optimist.experiments.reproduce import BOOTSTRAP_SEED, Runs, recorded_runs, totals_of
+from optimist.experiments.reproduce import BOOTSTRAP_SEED, Runs, totals_of
 from optimist.experiments.specs import Experiment
 from optimist.experiments.statistics import (
     Near,
@@ -85,6 +85,7 @@ def peers_at_hand(root: Path, seeds: int) -> list[str]:
 
 def near_rows(
     experiment: Experiment,
+    runs: Runs,
     root: Path,
     best: dict[str, float],
     *,
@@ -93,7 +94,6 @@ def near_rows(
     say: Say,
 ) -> Iterator[NearRow]:
     """Ours and Sarsa's from recorded runs; the peers', which are run if they are not recorded."""
-    runs = recorded_runs(experiment, root)
     for problem in dict.fromkeys(problem for problem, _ in runs):
         say(f"{problem}, {REFERENCE}")
         yield NearRow(problem, REFERENCE, "its plans, without bonus", _plans(experiment, root, problem))
@@ -150,9 +150,7 @@ def _plans(experiment: Experiment, root: Path, problem: str) -> list[Near]:
     for spec in experiment.specs():
         if (spec.problem, spec.agent) == (problem, REFERENCE):
             with RunStore.open(spec.directory(root), writing=False) as store:
-                made = measure_efficiency(store, find_system(problem))
-            totals, counts = np.array(made.totals), np.array(made.n_transitions)
-            found.append(transitions_until_near(totals, counts, made.best))
+                found.append(measure_efficiency(store, find_system(problem)).near)
     return found
 
 

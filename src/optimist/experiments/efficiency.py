@@ -15,6 +15,7 @@ import numpy as np
 from optimist.agents import AgentSettings, GPRMaxAgent
 from optimist.agents.gp_rmax import planning_grid
 from optimist.agents.settings import parse_settings
+from optimist.experiments.statistics import Near, transitions_until_near
 from optimist.models import TrueDynamics
 from optimist.planning import Flow, Policy, QFunction, Search, roll_out, solve, tabulate_held
 from optimist.runs import RunStore
@@ -22,7 +23,6 @@ from optimist.systems import System
 
 N_NEARBY = 20
 NEARBY_SEED = 0
-NEAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,9 @@ class Efficiency:
     totals: list[float]  # mean total of the plan without bonus then
 
     @property
-    def near_from(self) -> int | None:
-        """The number of transitions from which on every plan is within 5 % of the best; None: never."""
-        near = np.array(self.totals) >= self.best - NEAR * abs(self.best)
-        late = np.flatnonzero(~near)
-        first = int(late[-1]) + 1 if late.size else 0
-        return self.n_transitions[first] if first < len(near) else None
+    def near(self) -> Near:
+        """From how many transitions on plans are within 5 % of the best."""
+        return transitions_until_near(np.array(self.totals), np.array(self.n_transitions), self.best)
 
 
 def measure_efficiency(store: RunStore, system: System) -> Efficiency:
@@ -54,10 +51,10 @@ def measure_efficiency(store: RunStore, system: System) -> Efficiency:
         agent.transitions = transitions[:count]
         agent.update()
         totals.append(mean_total(system, agent.policy))
-    return Efficiency(best_total(system, settings), counts, totals)
+    return Efficiency(total_with_truth(system, settings), counts, totals)
 
 
-def best_total(system: System, settings: AgentSettings) -> float:
+def total_with_truth(system: System, settings: AgentSettings) -> float:
     """The mean total of the same planning and acting, fed with the true dynamics."""
     task, grid = system.task, planning_grid(system.task, settings)
     flow = Flow.of(grid, TrueDynamics(system.dynamics, task.controls).predict_on(grid))

@@ -37,7 +37,7 @@ QUICK = {
     "bicycle": (6, 500, 2),
     "acrobot": (3, 300, 2),
 }
-MINUTES = {"full": 35, "quick": 4}  # on two cores, measured
+MINUTES = {"full": 35, "quick": 4}  # on two cores; the full one from its CPU time
 
 
 def figure4(*, quick: bool) -> Experiment:
