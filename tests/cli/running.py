@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 Say = Callable[..., tuple[int, str, str]]  # arguments -> exit code, output, errors
+
+
+def heed_ctrl_c() -> None:
+    """For a new process: jobs in the background are started deaf to it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ import pytest
 from optimist import GPRMax
 from optimist.experiments.online import learning_settings, start_run
 from optimist.runs import RunStore
-from tests.cli.running import Say, run
+from tests.cli.running import Say, heed_ctrl_c, run
 from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded
 
 SETTINGS = """
@@ -200,7 +200,7 @@ def interrupted(condition: Callable[[], bool], *arguments: str) -> tuple[int, st
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # background jobs ignore it
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509
     )
     while not condition():
         if process.poll() is not None:

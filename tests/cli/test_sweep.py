@@ -19,7 +19,7 @@ import pytest
 from optimist.experiments.specs import read_experiment
 from optimist.experiments.sweep import run_sweep
 from optimist.runs import EpisodeRow, RunStore
-from tests.cli.running import Say, run
+from tests.cli.running import Say, heed_ctrl_c, run
 from tests.runs.recording import bits
 
 QUICK = """
@@ -186,6 +186,7 @@ def begun(file: Path, results: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509
     )
     until = time.monotonic() + 60.0
     while sum(_n_transitions(path) > 5 for path in results.glob("**/run.sqlite")) < 2:
