@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.measuring import Result, fastest
-from benchmarks.problems import build_tables
-from optimist.planning.backups import prepare
+from benchmarks.problems import PlainSweep, build_tables
 
 COUNTS = {  # per axis: about 1e4, 1e5, 1e6 and 1e7 nodes
     "mountain-car": (100, 316, 1000, 3162),
@@ -27,11 +26,7 @@ def _measure(problem: str) -> Result:
 
 def _seconds(problem: str, nodes: tuple[int, ...]) -> float:
     tables = build_tables(problem, nodes)
-    backup = prepare(tables, "v-plain")
     n_nodes = tables.grid.n_nodes
-    start = np.random.default_rng(0).uniform(-50.0, 0.0, (n_nodes,))
-    values = np.append(tables.grid.pad(start), 0.0)
-    out, rows = values.copy(), backup.leading_on
-    rounds = max(8, 4_000_000 // n_nodes)
-    best = fastest({"sweep": lambda: backup.sweep((0, n_nodes, 1), values, out, None, rows=rows)}, rounds)
-    return best["sweep"] / n_nodes
+    sweep = PlainSweep.of(tables, np.random.default_rng(0).uniform(-50.0, 0.0, (n_nodes,)))
+    rounds = max(20, 4_000_000 // n_nodes)
+    return fastest({"sweep": sweep.whole}, rounds)["sweep"] / n_nodes

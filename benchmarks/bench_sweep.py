@@ -11,11 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from benchmarks.measuring import Result, compared, fastest
-from benchmarks.problems import SIZES, quantecon_problem, tables_of
+from benchmarks.problems import SIZES, PlainSweep, quantecon_problem, tables_of
 from optimist.planning import Tables
-from optimist.planning.backups import NodeRange, prepare
 
-ROUNDS = 20
+ROUNDS = 40
 IN_A_ROW = 5  # in a solve a sweep follows a sweep
 
 
@@ -27,25 +26,17 @@ def run() -> dict[str, Result]:
 
 def _measure(tables: Tables) -> Result:
     n_nodes, n_actions = tables.cells.shape
-    backup = prepare(tables, "v-plain")
     peer = quantecon_problem(tables)
     matrix, rewards, discount = peer.Q[:-1, :-1], peer.R[:-1], peer.beta
     start = np.random.default_rng(0).uniform(-50.0, 0.0, (n_nodes,))
-    values = np.append(tables.grid.pad(start), 0.0)
-    ours, theirs = values.copy(), np.empty(n_nodes + 1)
-    absorbing = np.append(start, 0.0)
-    halves = [(0, n_nodes // 2, 1), (n_nodes // 2, n_nodes, 1)]
-
-    def sweep(nodes: NodeRange) -> float:
-        return backup.sweep(nodes, values, ours, None, rows=backup.leading_on)
-
-    backup.sweep((0, n_nodes, 1), values, ours, None)  # from now on, ends of episodes are known
+    absorbing, theirs = np.append(start, 0.0), np.empty(n_nodes + 1)
+    ours = PlainSweep.of(tables, start)
 
     with ThreadPoolExecutor(2) as pool:
         seconds = fastest(
             {
-                "optimist": lambda: sweep((0, n_nodes, 1)),
-                "optimist, both cores": lambda: list(pool.map(sweep, halves)),
+                "optimist": ours.whole,
+                "optimist, both cores": lambda: ours.halves(pool),
                 "scipy CSR": lambda: (
                     (rewards + discount * (matrix @ start)).reshape(n_nodes, n_actions).max(axis=1)
                 ),
@@ -55,7 +46,7 @@ def _measure(tables: Tables) -> Result:
             IN_A_ROW,
         )
     floor = tables.value_bounds[0]
-    assert np.abs(ours[tables.grid.padded_places] - np.maximum(theirs[:-1], floor)).max() < 1e-9
+    assert np.abs(ours.result() - np.maximum(theirs[:-1], floor)).max() < 1e-9
     return compared(
         seconds,
         "optimist",

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import scipy.sparse
 from quantecon.markov import DiscreteDP
 
+from optimist.box import FloatArray
 from optimist.grid import Grid
 from optimist.models import TrueDynamics
 from optimist.planning import Tables, tabulate
+from optimist.planning.backups import Backup, prepare
+from optimist.planning.rows import NodeRange, Rows
 from optimist.systems import SYSTEMS
 
 SIZES: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -57,3 +62,42 @@ def quantecon_problem(tables: Tables) -> DiscreteDP:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # discount 1: value iteration only by hand
         return DiscreteDP(rewards, matrix, float(tables.discounts.max()), states, actions)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainSweep:
+    """Jacobi sweeps as `solve(tables, backup="v-plain", accelerate=False)` makes them after the first."""
+
+    backup: Backup
+    rows: Rows
+    values: FloatArray  # in the order of the rows
+    out: FloatArray
+
+    @classmethod
+    def of(cls, tables: Tables, start: FloatArray) -> PlainSweep:
+        """From `start` [n_nodes]; what ends an episode has been swept once."""
+        backup, grid = prepare(tables, "v-plain"), tables.grid
+        rows = backup.leading_on(in_streams=True)
+        values = np.append(grid.pad(start), 0.0)
+        out = values.copy()
+        backup.sweep((0, grid.n_nodes, 1), values, out, None)
+        return cls(backup, rows, rows.arranged(values), rows.arranged(out))
+
+    def part(self, span: NodeRange) -> float:
+        """A range of the rows."""
+        return self.backup.sweep(span, self.values, self.out, None, rows=self.rows)
+
+    def whole(self) -> None:
+        """All of them, and the ghosts of periodic axes."""
+        self.part((0, len(self.rows.places), 1))
+        self.rows.refresh_ghosts(self.out)
+
+    def halves(self, pool: ThreadPoolExecutor) -> None:
+        """The same on two threads."""
+        count = len(self.rows.places)
+        list(pool.map(self.part, [(0, count // 2, 1), (count // 2, count, 1)]))
+        self.rows.refresh_ghosts(self.out)
+
+    def result(self) -> FloatArray:
+        """The new values, in the order of the nodes."""
+        return self.rows.restored(self.out)[self.backup.tables.grid.padded_places]

@@ -213,10 +213,13 @@ class Grid:
             padded = np.concatenate([padded, padded.take([0], axis=int(axis))], axis=int(axis))
         return np.ascontiguousarray(padded.reshape(-1, *rest))
 
-    def refresh_ghosts(self, padded: FloatArray) -> None:
-        """Copy the first node of every periodic axis onto its ghost, in place. [n_padded * k], flat"""
+    def refresh_ghosts(self, padded: FloatArray, *, but_last: bool = False) -> None:
+        """Copy the first node of every periodic axis onto its ghost, in place. [n_padded * k], flat
+
+        With `but_last` the ghosts along the last axis are there already.
+        """
         values = padded.reshape(*self.padded_shape, -1)
-        for axis in np.flatnonzero(self.box.periodic):
+        for axis in np.flatnonzero(self.box.periodic[:-1] if but_last else self.box.periodic):
             along = np.moveaxis(values, int(axis), 0)
             along[-1] = along[0]
 

@@ -218,7 +218,7 @@ def with_ends(seed: int, shape: tuple[int, ...] = (7, 6), n_actions: int = 3) ->
 def test_rows_that_lead_on_are_those_of_a_loop_and_are_found_in_any_range() -> None:
     tables = with_ends(3)
     ready = prepare(tables, "v-plain")
-    rows = ready.leading_on
+    rows = ready.leading_on(in_streams=False)
     assert rows.nodes is not None
     expected = [i for i, row in enumerate(tables.discounts) if any(g != 0.0 for g in row)]
     assert rows.nodes.tolist() == expected
@@ -235,8 +235,8 @@ def test_rows_that_lead_on_are_those_of_a_loop_and_are_found_in_any_range() -> N
 def test_where_all_nodes_lead_on_or_values_are_those_of_actions_nothing_is_packed() -> None:
     tables = random_tables(0, (5, 4), 2)
     whole = replace(tables, discounts=np.full_like(tables.discounts, 0.9))
-    assert prepare(whole, "v-exact").leading_on.nodes is None
-    assert prepare(with_ends(0), "eq7").leading_on.nodes is None
+    assert prepare(whole, "v-exact").leading_on(in_streams=False).nodes is None
+    assert prepare(with_ends(0), "eq7").leading_on(in_streams=True).nodes is None
 
 
 @pytest.mark.parametrize("backup", V_FORMS)
@@ -250,7 +250,8 @@ def test_leaving_out_what_leads_nowhere_changes_no_bit(
         start = random_q(tables, seed) if warm else None
         plans = []
         for share in (0.95, 0.0):  # pack what can be packed; nothing
-            monkeypatch.setattr("optimist.planning.backups.WORTH_PACKING", share)
+            monkeypatch.setattr("optimist.planning.rows.WORTH_PACKING", share)
+            monkeypatch.setattr("optimist.planning.rows.WORTH_TURNING", np.inf)
             plans.append(solve(tables, backup=backup, accelerate=accelerate, start=start, stopping=CLOSE))
         packed, whole = plans
         np.testing.assert_array_equal(packed.q_values, whole.q_values)

@@ -297,7 +297,7 @@ def test_the_number_of_threads_changes_no_bit(
     tables = random_tables(11, (7, 5), 3, periodic=periodic, uncertain=True)
     whole = solve(tables, backup=backup, accelerate=accelerate, threads=1, stopping=CLOSE)
     monkeypatch.setattr(module, "SMALLEST_BLOCK", 1)
-    assert len(module._blocks(tables)) == 2
+    assert len(module._blocks(tables.grid, tables.n_actions)) == 2
     one = solve(tables, backup=backup, accelerate=accelerate, threads=1, stopping=CLOSE)
     two = solve(tables, backup=backup, accelerate=accelerate, threads=2, stopping=CLOSE)
     np.testing.assert_array_equal(one.q_values, two.q_values)

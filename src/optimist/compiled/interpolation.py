@@ -102,14 +102,58 @@ def _fraction(context, builder, array_type, array, axis):
     return loaded if kind == _DOUBLE else builder.fpext(loaded, _DOUBLE)
 
 
-def _fractions(context, builder, array_type, array, n_axes):
-    """All of them, as a vector."""
+def _fractions_of_two(context, builder, array_type, array, row, action, n_axes):
+    """The fractions of an action and the next one: per axis a vector, twice the first's, twice the second's.
+
+    The array is [n, n_actions, n_axes], or [n, n_actions * n_axes] in the order of `fraction_spot`, with
+    which less is left to do.
+    """
     kind = context.get_data_type(array_type.dtype)
-    start = context.make_array(array_type)(context, builder, array).data
-    together = ir.VectorType(kind, n_axes)
-    place = builder.bitcast(start, together.as_pointer())
-    loaded = builder.load(place, align=4 if kind != _DOUBLE else 8, typ=together)
-    return loaded if kind == _DOUBLE else builder.fpext(loaded, ir.VectorType(_DOUBLE, n_axes))
+    struct = context.make_array(array_type)(context, builder, array)
+    per_row = builder.extract_value(struct.shape, 1)
+    axes = ir.Constant(ir.IntType(64), n_axes)
+    interleaved = array_type.ndim == 2
+    kind_size = 8 if kind == _DOUBLE else 4
+    if interleaved:
+        begin = builder.add(builder.mul(row, per_row), builder.mul(action, axes))
+    else:
+        begin = builder.mul(builder.add(builder.mul(row, per_row), action), axes)
+
+    def loaded(first, count):
+        together = ir.VectorType(kind, count)
+        index = builder.add(begin, ir.Constant(ir.IntType(64), first))
+        place = builder.gep(struct.data, [index], inbounds=True, source_etype=kind)
+        found = builder.load(builder.bitcast(place, together.as_pointer()), align=kind_size, typ=together)
+        return found if kind == _DOUBLE else builder.fpext(found, ir.VectorType(_DOUBLE, count))
+
+    def spread(one, other, lanes):
+        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), 4), lanes))
+
+    if not interleaved:
+        rows = loaded(0, n_axes), loaded(n_axes, n_axes)
+        return [spread(*rows, (axis, axis, n_axes + axis, n_axes + axis)) for axis in range(n_axes)]
+    along = []
+    for axis in range(0, n_axes - 1, 2):
+        both = loaded(2 * axis, 4)
+        along += [spread(both, both, (0, 0, 2, 2)), spread(both, both, (1, 1, 3, 3))]
+    if n_axes % 2:
+        both = loaded(2 * (n_axes - 1), 2)
+        along.append(spread(both, both, (0, 0, 1, 1)))
+    return along
+
+
+@njit(nogil=True, cache=True)
+def fraction_spot(action, axis, n_actions, n_axes):
+    """Where in a row a fraction is, when those of every two actions are interleaved: a0 a1 b0 b1 a2 a3 b2 b3.
+
+    A last axis without a partner gives a4 b4; a last action without one stays as it is.
+    """
+    if action == n_actions - 1 and action % 2 == 0:
+        return action * n_axes + axis
+    begin = (action - action % 2) * n_axes
+    if axis == n_axes - 1 and axis % 2 == 0:
+        return begin + 2 * axis + action % 2
+    return begin + 2 * (axis - axis % 2) + 2 * (action % 2) + axis % 2
 
 
 def _pair(context, builder, signature, args, n_axes):
@@ -160,12 +204,15 @@ def interpolate_two(typing_context, v, i, s, f):
 
 
 @intrinsic
-def interpolate_both(typing_context, v, i, j, s, f, h):
-    """`v` at cells `i` and `j`, with fractions `f` and `h`: two of `interpolate`, side by side."""
+def interpolate_both(typing_context, v, i, j, s, f, k, a):
+    """`v` at cells `i` and `j`, the successors under actions `a` and `a + 1` in row `k` of all fractions `f`.
+
+    Two of `interpolate`, side by side.
+    """
 
     def generate(context, builder, signature, args):
-        values_type, _, _, strides_type, fractions_type, _ = signature.args
-        values, first, second, strides, *fractions = args
+        values_type, _, _, strides_type, fractions_type, _, _ = signature.args
+        values, first, second, strides, fractions, row, action = args
         start = context.make_array(values_type)(context, builder, values).data
         n_axes = strides_type.count
         four = ir.Constant(ir.VectorType(ir.IntType(32), 4), (0, 1, 2, 3))
@@ -173,30 +220,32 @@ def interpolate_both(typing_context, v, i, j, s, f, h):
         def side_by_side(low, high):
             return builder.shuffle_vector(low, high, four)
 
-        rows = [_fractions(context, builder, fractions_type, array, n_axes) for array in fractions]
+        along = _fractions_of_two(context, builder, fractions_type, fractions, row, action, n_axes)
+        steps = [builder.extract_value(strides, axis) for axis in range(n_axes)]
 
-        def spread(axis):
-            lanes = ir.Constant(four.type, (axis, axis, n_axes + axis, n_axes + axis))
-            return builder.shuffle_vector(*rows, lanes)
+        def moved(pointer, index):
+            return builder.gep(pointer, [index], inbounds=True, source_etype=_DOUBLE)
 
-        along = [spread(axis) for axis in range(n_axes)]
-
-        def corners_from(axis, one, other):
+        # Pointers move along all axes but the first, cells along that one: few additions are left in the
+        # loop that this ends up in, and few registers are needed.
+        def corners_from(axis, pointer, cells):
             if axis == n_axes - 1:
-                places = [builder.gep(start, [k], inbounds=True, source_etype=_DOUBLE) for k in (one, other)]
+                places = [moved(pointer, cell) for cell in cells]
                 return side_by_side(*(builder.load(place, align=8, typ=_PAIR) for place in places))
-            low = corners_from(axis + 1, one, other)
-            step = builder.extract_value(strides, axis)
-            high = corners_from(axis + 1, builder.add(one, step), builder.add(other, step))
-            return _between(builder, low, high, along[axis])
+            low = corners_from(axis + 1, pointer, cells)
+            if axis == 0:
+                cells = [builder.add(cell, steps[0]) for cell in cells]
+            else:
+                pointer = moved(pointer, steps[axis])
+            return _between(builder, low, corners_from(axis + 1, pointer, cells), along[axis])
 
-        found = corners_from(0, first, second)
+        found = corners_from(0, start, (first, second))
         upper = builder.shuffle_vector(found, found, ir.Constant(four.type, (1, 1, 3, 3)))
         found = _between(builder, found, upper, along[-1])
         pair = [builder.extract_element(found, _lane(k)) for k in (0, 2)]
         return context.make_tuple(builder, signature.return_type, pair)
 
-    return types.UniTuple(types.float64, 2)(v, i, j, s, f, h), generate
+    return types.UniTuple(types.float64, 2)(v, i, j, s, f, k, a), generate
 
 
 @intrinsic
@@ -212,7 +261,7 @@ def prefetch(typing_context, v, i, s):
         def corners_from(axis, index):
             if axis == signature.args[2].count - 1:
                 place = builder.gep(start, [index], inbounds=True, source_etype=_DOUBLE)
-                builder.call(instruction, [place, _lane(0), _lane(3), _lane(1)])  # read, keep, data
+                builder.call(instruction, [place, _lane(0), _lane(2), _lane(1)])  # read, second level, data
                 return
             corners_from(axis + 1, index)
             corners_from(axis + 1, builder.add(index, builder.extract_value(args[2], axis)))

@@ -17,6 +17,7 @@ from numba import njit, uint64
 
 from optimist.compiled.interpolation import (
     FAST,
+    fraction_spot,
     interpolate,
     interpolate_both,
     interpolate_two,
@@ -31,6 +32,26 @@ def without_self(x, loop, old):
     Discount 1 can bring `loop` to 1: such a state never leaves, and the value bounds catch the result.
     """
     return (x - loop * old) / max(1.0 - loop, 1e-12)
+
+
+@njit(nogil=True, cache=True)
+def terms(rewards, discounts, palette, i, a):
+    """R and g; without `discounts`, `rewards` are the numbers of such pairs in the `palette` [n, 2]."""
+    r, g = 0.0, 0.0
+    if discounts is not None:
+        r, g = rewards[i, a], discounts[i, a]
+    if palette is not None:
+        k = uint64(rewards[i, a])
+        r, g = palette[k, 0], palette[k, 1]
+    return r, g
+
+
+@njit(nogil=True, cache=True)
+def one_row(fractions, i, a, n_axes):
+    """Those of one action that has no partner (see `fraction_spot`)."""
+    if fractions.ndim == 2:
+        return fractions[i, a * n_axes : (a + 1) * n_axes]
+    return fractions[i, a]
 
 
 @njit(nogil=True, inline="always", fastmath=FAST)
@@ -58,11 +79,15 @@ def sweep_v(
     policy,
     ahead=None,
     actions=None,
+    ghosts=None,
+    palette=None,
 ):
     """Best action at every node; `policy` [n] keeps which, unless it is None.
 
-    With `ahead`, the corners of the successor so many nodes on are fetched into the cache meanwhile. A tuple
-    of as many `actions` as there are lets their number be known when this is compiled, which is faster.
+    With `ahead`, the corners of the successors so many nodes on are fetched into the cache meanwhile: of the
+    first action and of the last, the others mostly lie between. A tuple of as many `actions` as there are
+    lets their number be known when this is compiled, which is faster. With `ghosts`, each node's value is
+    also written to a second place (which may be its own). For `palette` see `terms`.
     """
     n_nodes = cells.shape[0]
     n_actions = uint64(cells.shape[1] if actions is None else len(actions))
@@ -77,15 +102,15 @@ def sweep_v(
         best = floor
         choice = uint64(0)
         if ahead is not None and 0 <= node + ahead * step < n_nodes:
-            for a in range(n_actions):
-                prefetch(v, uint64(cells[uint64(node + ahead * step), a]), strides)
+            prefetch(v, uint64(cells[uint64(node + ahead * step), 0]), strides)
+            prefetch(v, uint64(cells[uint64(node + ahead * step), n_actions - uint64(1)]), strides)
         for a in range(uint64(0), paired, uint64(2)):
             b = a + uint64(1)
-            y, z = interpolate_both(
-                v, uint64(cells[i, a]), uint64(cells[i, b]), strides, fractions[i, a], fractions[i, b]
-            )
-            y = backed_up(rewards[i, a], discounts[i, a], y, None if selfs is None else selfs[i, a], old)
-            z = backed_up(rewards[i, b], discounts[i, b], z, None if selfs is None else selfs[i, b], old)
+            y, z = interpolate_both(v, uint64(cells[i, a]), uint64(cells[i, b]), strides, fractions, i, a)
+            r, g = terms(rewards, discounts, palette, i, a)
+            y = backed_up(r, g, y, None if selfs is None else selfs[i, a], old)
+            r, g = terms(rewards, discounts, palette, i, b)
+            z = backed_up(r, g, z, None if selfs is None else selfs[i, b], old)
             if y > best:
                 best = y
                 choice = a
@@ -94,8 +119,9 @@ def sweep_v(
                 choice = b
         if paired < n_actions:
             a = paired
-            y = interpolate(v, uint64(cells[i, a]), strides, fractions[i, a])
-            y = backed_up(rewards[i, a], discounts[i, a], y, None if selfs is None else selfs[i, a], old)
+            y = interpolate(v, uint64(cells[i, a]), strides, one_row(fractions, i, a, len(strides)))
+            r, g = terms(rewards, discounts, palette, i, a)
+            y = backed_up(r, g, y, None if selfs is None else selfs[i, a], old)
             if y > best:
                 best = y
                 choice = a
@@ -103,6 +129,8 @@ def sweep_v(
         if policy is not None:
             policy[i] = choice
         out[p] = best
+        if ghosts is not None and ghosts[i] != places[i]:
+            out[uint64(ghosts[i])] = best
         change = max(change, abs(best - old))
     return change
 
@@ -133,17 +161,20 @@ def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, b
 
 
 @njit(nogil=True, cache=True)
-def take_policy(cells, fractions, rewards, discounts, selfs, policy, nodes, out):
+def take_policy(cells, fractions, rewards, discounts, selfs, policy, nodes, out, palette=None):
     """The rows of the tables that `policy` chooses, packed for `sweep_policy`."""
     first, last, _ = nodes
     out_cells, out_fractions, out_rewards, out_discounts, out_selfs = out
+    n_actions, n_dims = cells.shape[1], out_fractions.shape[1]
     for i in range(first, last):
         a = policy[i]
         out_cells[i] = cells[i, a]
-        for q in range(fractions.shape[2]):
-            out_fractions[i, q] = fractions[i, a, q]
-        out_rewards[i] = rewards[i, a]
-        out_discounts[i] = discounts[i, a]
+        for q in range(n_dims):
+            if fractions.ndim == 2:
+                out_fractions[i, q] = fractions[i, fraction_spot(a, q, n_actions, n_dims)]
+            else:
+                out_fractions[i, q] = fractions[i, a, q]
+        out_rewards[i], out_discounts[i] = terms(rewards, discounts, palette, i, a)
         if selfs is not None:
             out_selfs[i] = selfs[i, a]
 
@@ -243,6 +274,57 @@ def sweep_q_exact(cells, fractions, rewards, discounts, selfs, strides, places, 
             change = max(change, abs(x - old))
             out[p + a] = x
     return change
+
+
+@njit(nogil=True, cache=True)
+def rearrange(cells, fractions, nodes, shape, axes, strides, out_cells, out_fractions):
+    """The rows of `nodes`, with cells and fractions of a grid that has its axes in another order.
+
+    `shape` is the padded one of the grid the cells are numbered in; `axes` says which of its axes those of
+    the other grid are, `strides` are the other grid's. Without an axis of actions, the fractions are
+    interleaved (see `fraction_spot`).
+    """
+    n_dims = len(shape)
+    place = np.empty(n_dims, np.int64)
+    for k in range(nodes.size):
+        for a in range(cells.shape[1]):
+            cell = int(cells[nodes[k], a])
+            for q in range(n_dims - 1, -1, -1):
+                place[q] = cell % shape[q]
+                cell //= shape[q]
+            moved = 0
+            for q in range(n_dims):
+                moved += place[axes[q]] * strides[q]
+                fraction = fractions[nodes[k], a, axes[q]]
+                if out_fractions.ndim == 2:
+                    out_fractions[k, fraction_spot(a, q, cells.shape[1], n_dims)] = fraction
+                else:
+                    out_fractions[k, a, q] = fraction
+            out_cells[k, a] = moved
+
+
+@njit(nogil=True, cache=True)
+def encode(rewards, discounts, nodes, palette, codes):
+    """The number of different pairs (R, g) at `nodes`, put in `palette` [n, 2]; -1 if they do not fit.
+
+    codes[k, a] is the number of the pair of the k-th node and action a.
+    """
+    count = 0
+    code = 0
+    for k in range(nodes.size):
+        for a in range(rewards.shape[1]):
+            r, g = rewards[nodes[k], a], discounts[nodes[k], a]
+            if count == 0 or r != palette[code, 0] or g != palette[code, 1]:
+                code = 0
+                while code < count and (r != palette[code, 0] or g != palette[code, 1]):
+                    code += 1
+                if code == palette.shape[0]:
+                    return -1
+                if code == count:
+                    palette[code, 0], palette[code, 1] = r, g
+                    count += 1
+            codes[k, a] = code
+    return count
 
 
 @njit(nogil=True, cache=True)

@@ -32,13 +32,11 @@ from numpy.typing import NDArray
 
 from optimist.box import FloatArray
 from optimist.compiled import sweeps
+from optimist.planning.rows import NodeRange, Rows, all_rows, leading_on
 from optimist.planning.tables import Tables, optimistic
 
-NodeRange = tuple[int, int, int]  # first, last, step
-
-FETCH_AHEAD = 16  # nodes; 8 to 32 are as good
-CACHED_NODES = 1_500_000  # below that many, prefetching costs more than it saves
-WORTH_PACKING = 0.95  # of the nodes; packing costs as much as a few sweeps
+FETCH_AHEAD = 64  # nodes: what memory takes to answer; 32 to 128 are as good
+CACHED_NODES = 500_000  # up to so many, prefetching costs more than it saves
 FEW_ACTIONS = 8
 SMALLEST_DENOMINATOR = 1e-12  # of 1 - g w_ii; only discount 1 comes below, and is bounded anyway
 
@@ -51,29 +49,6 @@ class BackupName(StrEnum):
     EQ7 = "eq7"
     EQ7_EXACT = "eq7-exact"
     EQ7_PRINTED = "eq7-printed"
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What is read at every node, or at some of them, in the kernels' order."""
-
-    arrays: tuple[NDArray[np.generic] | None, ...]  # cells, fractions, rewards, discounts, selfs
-    places: NDArray[np.int32]  # of the nodes in the padded values
-    nodes: NDArray[np.int64] | None  # which, in increasing order; None: all
-
-    def span(self, nodes: NodeRange) -> NodeRange:
-        """The range of rows of a range of nodes."""
-        if self.nodes is None:
-            return nodes
-        first, last, step = nodes
-        low, high = (first, last) if step > 0 else (last + 1, first + 1)
-        below, above = (int(edge) for edge in np.searchsorted(self.nodes, (low, high)))
-        return (below, above, step) if step > 0 else (above - 1, below - 1, step)
-
-    def only(self, nodes: NDArray[np.int64]) -> Rows:
-        """Some of all rows, packed."""
-        arrays = tuple(None if array is None else array[nodes] for array in self.arrays)
-        return Rows(arrays, self.places[nodes], nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,24 +67,17 @@ class Backup:
         """All nodes."""
         tables = self.tables
         arrays = (tables.cells, tables.fractions, self.rewards, self.discounts, self.selfs)
-        return Rows(arrays, tables.grid.padded_places, None)
+        return all_rows(tables.grid, arrays)
 
-    @cached_property
-    def leading_on(self) -> Rows:
-        """The nodes from which some action leads on: what the others are worth, a single sweep finds."""
-        nodes = np.flatnonzero((self.discounts != 0.0).any(axis=1))
-        worth_it = self.interpolates_values and nodes.size < WORTH_PACKING * len(self.discounts)
-        return self.rows.only(nodes) if worth_it else self.rows
-
-    @cached_property
-    def strides(self) -> tuple[np.uint64, ...]:
-        """Distance between neighbouring nodes in the flat values the kernel works on."""
-        width = 1 if self.interpolates_values else self.tables.n_actions
-        return tuple(np.uint64(stride * width) for stride in self.tables.grid.padded_strides)
+    def leading_on(self, *, in_streams: bool) -> Rows:
+        """What is left to sweep once every node was, perhaps in another order."""
+        return leading_on(self.rows, in_streams=in_streams) if self.interpolates_values else self.rows
 
     def geometry(self, rows: Rows) -> tuple[object, ...]:
-        """Strides, places of the nodes in the padded values, and bounds of the values."""
-        return self.strides, rows.places, self.tables.value_bounds
+        """Strides of the flat values the kernel works on, places of the nodes there, bounds of the values."""
+        width = 1 if self.interpolates_values else self.tables.n_actions
+        strides = tuple(np.uint64(stride * width) for stride in rows.grid.padded_strides)
+        return strides, rows.places, self.tables.value_bounds
 
     @property
     def ahead(self) -> int | None:
@@ -123,20 +91,23 @@ class Backup:
 
     def sweep(
         self,
-        nodes: NodeRange,
+        span: NodeRange,
         values: FloatArray,
         out: FloatArray,
         policy: NDArray[np.uint16] | None,
         *,
         rows: Rows | None = None,
     ) -> float:
-        """Back up the given nodes, or those of them in `rows`; the largest change.
+        """Back up a range of `rows`, which are all nodes unless given; the largest change.
 
+        Ghosts must be refreshed afterwards (`rows.refresh_ghosts`).
         `policy`, one entry per row, is filled by the V form only.
         """
         rows = rows or self.rows
-        more = (policy, self.ahead, self.actions) if self.interpolates_values else ()
-        return self.kernel(*rows.arrays, *self.geometry(rows), rows.span(nodes), values, out, *more)
+        if not self.interpolates_values:
+            return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out)
+        more = policy, self.ahead, self.actions, rows.ghosts, rows.palette
+        return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out, *more)
 
 
 def prepare(tables: Tables, name: str) -> Backup:
