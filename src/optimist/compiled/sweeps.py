@@ -13,7 +13,7 @@ from `first` to `last` in steps of `step` (-1 sweeps backwards). Every sweep ret
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit, uint32, uint64
 
 from optimist.compiled.interpolation import (
     FAST,
@@ -281,25 +281,26 @@ def rearrange(cells, fractions, nodes, shape, axes, strides, out_cells, out_frac
     """The rows of `nodes`, with cells and fractions of a grid that has its axes in another order.
 
     `shape` is the padded one of the grid the cells are numbered in; `axes` says which of its axes those of
-    the other grid are, `strides` are the other grid's. Without an axis of actions, the fractions are
-    interleaved (see `fraction_spot`).
+    the other grid are, `strides` are the other grid's. The fractions of actions are interleaved as
+    `fraction_spot` says.
     """
-    n_dims = len(shape)
-    place = np.empty(n_dims, np.int64)
+    n_actions, n_dims = cells.shape[1], len(shape)
+    place = np.empty(n_dims, np.uint32)
+    spots = np.empty((n_actions, n_dims), np.int64)
+    for a in range(n_actions):
+        for q in range(n_dims):
+            spots[a, q] = fraction_spot(a, q, n_actions, n_dims)
     for k in range(nodes.size):
-        for a in range(cells.shape[1]):
-            cell = int(cells[nodes[k], a])
+        for a in range(n_actions):
+            cell = uint32(cells[nodes[k], a])
             for q in range(n_dims - 1, -1, -1):
-                place[q] = cell % shape[q]
-                cell //= shape[q]
+                whole = cell // uint32(shape[q])
+                place[q] = cell - whole * uint32(shape[q])
+                cell = whole
             moved = 0
             for q in range(n_dims):
                 moved += place[axes[q]] * strides[q]
-                fraction = fractions[nodes[k], a, axes[q]]
-                if out_fractions.ndim == 2:
-                    out_fractions[k, fraction_spot(a, q, cells.shape[1], n_dims)] = fraction
-                else:
-                    out_fractions[k, a, q] = fraction
+                out_fractions[k, spots[a, q]] = fractions[nodes[k], a, axes[q]]
             out_cells[k, a] = moved
 
 

@@ -91,34 +91,32 @@ def leading_on(rows: Rows, *, in_streams: bool) -> Rows:
     leads_on = (discounts != 0.0).any(axis=1)
     axes = _axes_in_order(rows.grid, cells, leads_on) if in_streams else rows.axes
     if axes == rows.axes and np.count_nonzero(leads_on) >= WORTH_PACKING * len(leads_on):
-        return _with_terms(rows, rewards, discounts, encode=True) if in_streams else rows
+        return _with_terms(rows, rewards, discounts) if in_streams else rows
+    if not in_streams:
+        nodes = np.flatnonzero(leads_on)
+        packed = tuple(None if array is None else array[nodes] for array in rows.arrays)
+        return replace(rows, arrays=packed, places=rows.places[nodes], order=nodes, nodes=nodes)
     grid = _with_axes(rows.grid, axes)
     numbers = np.arange(grid.n_nodes).reshape(rows.grid.shape).transpose(axes).reshape(-1)
     order = np.flatnonzero(leads_on[numbers])
-    nodes = numbers[order]
-    new_cells = np.empty((len(nodes), cells.shape[1]), dtype=np.int32)
-    _, n_actions, n_dims = fractions.shape
-    per_node = (n_actions * n_dims,) if in_streams else (n_actions, n_dims)  # interleaved, or as they are
-    new_fractions = np.empty((len(nodes), *per_node), dtype=np.float32)
+    nodes, places = numbers[order], grid.padded_places[order]
+    n_actions = cells.shape[1]
+    new_cells = np.empty((len(nodes), n_actions), dtype=np.int32)
+    interleaved = np.empty((len(nodes), n_actions * grid.n_dims), dtype=np.float32)
     strides = tuple(int(stride) for stride in grid.padded_strides)
-    sweeps.rearrange(cells, fractions, nodes, rows.grid.padded_shape, axes, strides, new_cells, new_fractions)
-    places, new_selfs = grid.padded_places[order], None if selfs is None else selfs[nodes]
-    ghosts = _ghosts(grid, places) if in_streams and grid.box.periodic[-1] else None
-    packed = Rows(grid, axes, (new_cells, new_fractions, None, None, new_selfs), places, order, nodes, ghosts)
-    return _with_terms(packed, rewards, discounts, encode=in_streams)
+    sweeps.rearrange(cells, fractions, nodes, rows.grid.padded_shape, axes, strides, new_cells, interleaved)
+    arrays = new_cells, interleaved, None, None, None if selfs is None else selfs[nodes]
+    ghosts = _ghosts(grid, places) if grid.box.periodic[-1] else None
+    return _with_terms(Rows(grid, axes, arrays, places, order, nodes, ghosts), rewards, discounts)
 
 
-def _with_terms(
-    rows: Rows, rewards: NDArray[np.generic], discounts: NDArray[np.generic], *, encode: bool
-) -> Rows:
-    """The rows with rewards and discounts, which are given of all nodes; encoded if that can be done."""
+def _with_terms(rows: Rows, rewards: NDArray[np.generic], discounts: NDArray[np.generic]) -> Rows:
+    """The rows with rewards and discounts, which are given of all nodes; encoded where that can be done."""
     cells, fractions, _, _, selfs = rows.arrays
     nodes = np.arange(len(rewards)) if rows.nodes is None else rows.nodes
-    if encode:
-        codes, palette = np.empty((len(nodes), rewards.shape[1]), dtype=np.uint8), np.empty((MOST_PAIRS, 2))
-        count = sweeps.encode(rewards, discounts, nodes, palette, codes)
-        if count >= 0:
-            return replace(rows, arrays=(cells, fractions, codes, None, selfs), palette=palette)
+    codes, palette = np.empty((len(nodes), rewards.shape[1]), dtype=np.uint8), np.empty((MOST_PAIRS, 2))
+    if sweeps.encode(rewards, discounts, nodes, palette, codes) >= 0:
+        return replace(rows, arrays=(cells, fractions, codes, None, selfs), palette=palette)
     if rows.nodes is not None:
         rewards, discounts = rewards[nodes], discounts[nodes]
     return replace(rows, arrays=(cells, fractions, rewards, discounts, selfs))

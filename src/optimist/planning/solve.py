@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -105,7 +106,8 @@ def solve(
         raise ValueError(f"`threads` must be at least 1; got {threads}.")
     ready = prepare(tables, backup)
     values = _start_values(ready, start)
-    with ThreadPoolExecutor(threads or _default_threads()) as pool:
+    n_threads = threads or _default_threads()
+    with nullcontext() if n_threads == 1 else ThreadPoolExecutor(n_threads) as pool:
         sweeper = _InPlace(ready, values, pool) if accelerate else _Plain(ready, values, pool)
         count = 0
         for change in sweeper.sweeps():
@@ -144,7 +146,7 @@ def _start_values(ready: Backup, start: FloatArray | None) -> FloatArray:
 class _Sweeper:
     """The values, and sweeps of them over blocks of nodes on a thread pool."""
 
-    def __init__(self, ready: Backup, values: FloatArray, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, ready: Backup, values: FloatArray, pool: ThreadPoolExecutor | None) -> None:
         self._ready = ready
         self._pool = pool
         self._rows = ready.rows
@@ -182,8 +184,8 @@ class _Sweeper:
         self._values = values
 
     def _together(self, work: Callable[..., float], *arguments: Sequence[object]) -> list[float]:
-        """One thing for every block, at once."""
-        if len(arguments[0]) == 1:
+        """One thing for every block, at once if there are threads."""
+        if self._pool is None or len(arguments[0]) == 1:
             return list(map(work, *arguments))
         return list(self._pool.map(work, *arguments))
 
@@ -219,7 +221,7 @@ class _InPlace(_Sweeper):
     Every block is swept in a copy of its own, against the values that the others had before.
     """
 
-    def __init__(self, ready: Backup, values: FloatArray, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, ready: Backup, values: FloatArray, pool: ThreadPoolExecutor | None) -> None:
         super().__init__(ready, values, pool)
         self._copies: list[FloatArray] = []  # of the values, one per block; the first are the values
         self._forwards = True
@@ -303,19 +305,21 @@ class _InPlace(_Sweeper):
             self._copies = [self._values, *(self._values.copy() for _ in self._blocks[1:])]
         changes = self._together(sweep, spans, self._copies)
         self._together(self._hear, range(len(self._copies)))
-        for copy in self._copies:
-            self._rows.grid.refresh_ghosts(copy[:-1])
         return max(changes)
 
     def _hear(self, listening: int) -> float:
-        """Copy what the other blocks have found."""
-        grid = self._rows.grid
-        per_plane = self._values.size // grid.padded_shape[0]
+        """Copy what the other blocks have found, and refresh the ghosts.
+
+        A block whose ghosts are just being refreshed may be copied with old ones: they are replaced here.
+        """
+        grid, own = self._rows.grid, self._copies[listening]
+        per_plane = own.size // grid.padded_shape[0]
         nodes_per_plane = grid.n_nodes // grid.shape[0]
         for telling, (first, last, _) in enumerate(self._blocks):
             if telling != listening:
                 planes = slice(first // nodes_per_plane * per_plane, last // nodes_per_plane * per_plane)
-                self._copies[listening][planes] = self._copies[telling][planes]
+                own[planes] = self._copies[telling][planes]
+        grid.refresh_ghosts(own[:-1])
         return 0.0
 
     def _adopt(self, values: FloatArray) -> None:
