@@ -29,6 +29,20 @@ def test_planning_loads_neither_matplotlib_nor_gymnasium() -> None:
     assert ran.stdout.strip() == "[]"
 
 
+def test_the_command_starts_without_compiling_and_without_what_only_learning_needs() -> None:
+    """Whoever installs it and asks for help must not wait for a compiler."""
+    program = (
+        "import sys, optimist.cli.main\n"
+        "from optimist.agents.sarsa import run_episodes\n"
+        "from optimist.systems import SYSTEMS\n"
+        "functions = [run_episodes, *(f for s in SYSTEMS.values() for f in (s.step, s.outcome))]\n"
+        "print([f.signatures for f in functions if f.signatures])\n"
+        "print([m for m in ('scipy.spatial', 'scipy.optimize', 'matplotlib', 'dask') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.split("\n")[:2] == ["[]", "[]"]
+
+
 def loaded_by(*modules: str) -> set[str]:
     """All modules of a fresh interpreter that imports these, and everything they import."""
     program = f"import sys, {', '.join(modules)}; print(*sys.modules)"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
+from numba import float64, njit
 
 from optimist.box import FloatArray
+from optimist.compiled.dynamics import READ, compiled_for
 from optimist.systems import SYSTEMS, System
 
 EVERY_SYSTEM = pytest.mark.parametrize("system", SYSTEMS.values(), ids=list(SYSTEMS))
@@ -71,3 +74,19 @@ def test_wrong_shapes_are_refused_before_compiled_code_reads_past_the_end(system
         system.dynamics(states, controls[:, :0])
     with pytest.raises(ValueError, match=r"States must have shape \(n, "):
         system.dynamics(states[:, :1], controls)
+
+
+def test_functions_are_compiled_once_for_one_signature_from_any_thread() -> None:
+    def twice(values: FloatArray) -> object:
+        return 2.0 * values[0]
+
+    function, signature = njit(twice), float64(READ)
+    start = Barrier(4)
+
+    def use(k: int) -> float:
+        start.wait()
+        return float(compiled_for(function, signature)(np.array([float(k)])))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(use, range(4))) == [0.0, 2.0, 4.0, 6.0]
+    assert function.signatures == [signature.args]

@@ -25,7 +25,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from optimist.agents.tile_coding import TileCoding, TilingGroup
 from optimist.box import BoolArray, FloatArray
-from optimist.compiled.sarsa import ACCUMULATING, CLEARING, REPLACING, run_episodes
+from optimist.compiled.dynamics import OUTCOME, STEP, compiled_for
+from optimist.compiled.sarsa import ACCUMULATING, CLEARING, REPLACING, RUN_EPISODES, run_episodes
 from optimist.task import Task
 
 SARSA_STREAM = 0x736172  # purpose number of the agent's random numbers
@@ -96,9 +97,9 @@ class SarsaAgent:
             settings.trace_cutoff,
             settings.epsilon,
         )
-        run_episodes(
-            step,
-            outcome,
+        compiled_for(run_episodes, RUN_EPISODES)(
+            compiled_for(step, STEP),
+            compiled_for(outcome, OUTCOME),
             self.coding.geometry,
             task.controls,
             np.ascontiguousarray(starts, dtype=np.float64),

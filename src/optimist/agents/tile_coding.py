@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from optimist.box import Box, FloatArray
-from optimist.compiled.sarsa import tiles_of_rows
+from optimist.compiled.dynamics import compiled_for
+from optimist.compiled.sarsa import TILES_OF_ROWS, tiles_of_rows
 
 OFFSET_STREAM = 0x6F6666  # purpose number of random offsets
 MOST_TILES = 2**25  # a table of more is refused
@@ -104,7 +105,7 @@ class TileCoding:
         if not np.isfinite(states).all():
             raise ValueError("States must be finite to lie in tiles; got one that is not.")
         found = np.empty((len(states), self.n_tilings), dtype=np.int64)
-        tiles_of_rows(states, self.geometry, found)
+        compiled_for(tiles_of_rows, TILES_OF_ROWS)(states, self.geometry, found)
         return found
 
 

@@ -10,9 +10,15 @@ and a third, which steps many states by calling the first: a row's result depend
 bit.
 
     step_rows(states [n, d], controls [n, k] or [1, k] for all, next_states [n, d] out)
+
+Compiling takes seconds, the first time on a machine, so it is done when a function is first needed
+(`compiled_for`) and not when its module is imported.
 """
 
 from __future__ import annotations
+
+from threading import Lock
+from typing import Any
 
 from numba import boolean, float64, njit, types, void
 
@@ -24,6 +30,19 @@ OUTCOME = types.Tuple((float64, boolean))(READ, READ, READ)
 STEP_ROWS = void(READ_ROWS, READ_ROWS, float64[:, ::1])
 STEP_FUNCTION = types.FunctionType(STEP)
 OUTCOME_FUNCTION = types.FunctionType(OUTCOME)
+
+
+_compiling = Lock()
+
+
+def compiled_for(function: Any, signature: Any) -> Any:
+    """`function`, compiled for `signature` and from then on for nothing else; from any thread."""
+    if signature.args not in function.overloads:
+        with _compiling:
+            if signature.args not in function.overloads:
+                function.compile(signature)
+                function.disable_compile()
+    return function
 
 
 @njit(nogil=True, cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from optimist.compiled.dynamics import OUTCOME, STEP, STEP_ROWS, clipped, wrapped
+from optimist.compiled.dynamics import clipped, wrapped
 
 GRAVITY = 9.8
 LINK_LENGTH = 1.0  # l1 = l2
@@ -45,7 +45,7 @@ def tip_is_high(angle_1, angle_2):
     return -np.cos(angle_1) - np.cos(angle_1 + angle_2) > 1.0
 
 
-@njit(STEP, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step(state, control, next_state):
     """Semi-implicit substeps that stop at the goal.  [4], [1] -> out [4]"""
     angle_1, rate_1, angle_2, rate_2 = state[0], state[1], state[2], state[3]
@@ -63,7 +63,7 @@ def step(state, control, next_state):
     next_state[3] = rate_2
 
 
-@njit(STEP_ROWS, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step_rows(states, controls, next_states):
     """Every row."""
     stride = 0 if controls.shape[0] == 1 else 1
@@ -71,7 +71,7 @@ def step_rows(states, controls, next_states):
         step(states[k], controls[k * stride], next_states[k])
 
 
-@njit(OUTCOME, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def outcome(state, control, next_state):
     """-1 a step, until the tip is high."""
     return -1.0, tip_is_high(next_state[0], next_state[2])

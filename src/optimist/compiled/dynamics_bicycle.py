@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from optimist.compiled.dynamics import OUTCOME, STEP, STEP_ROWS, clipped
+from optimist.compiled.dynamics import clipped
 
 SPEED = 10.0 / 3.6
 GRAVITY = 9.82
@@ -43,7 +43,7 @@ def centrifugal(handlebar):
     return np.sign(handlebar) * SPEED**2 * turning
 
 
-@njit(STEP, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step(state, control, next_state):
     """In the order of Randlov's code.  [4], [2] -> out [4]"""
     roll, roll_rate, handlebar, handlebar_rate = state[0], state[1], state[2], state[3]
@@ -62,7 +62,7 @@ def step(state, control, next_state):
     next_state[3] = handlebar_rate
 
 
-@njit(STEP_ROWS, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step_rows(states, controls, next_states):
     """Every row."""
     stride = 0 if controls.shape[0] == 1 else 1
@@ -70,7 +70,7 @@ def step_rows(states, controls, next_states):
         step(states[k], controls[k * stride], next_states[k])
 
 
-@njit(OUTCOME, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def outcome(state, control, next_state):
     """-10 and the end on falling, otherwise -roll^2 before the step."""
     if abs(next_state[0]) > MAX_ROLL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from optimist.compiled.dynamics import OUTCOME, STEP, STEP_ROWS, clipped
+from optimist.compiled.dynamics import clipped
 
 LEFT_WALL = -1.2
 GOAL = 0.5
@@ -14,7 +14,7 @@ THRUST = 0.001
 GRAVITY = 0.0025
 
 
-@njit(STEP, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step(state, control, next_state):
     """[2], [1] -> out [2]"""
     velocity = state[1] + THRUST * control[0] - GRAVITY * np.cos(3.0 * state[0])
@@ -26,7 +26,7 @@ def step(state, control, next_state):
     next_state[1] = velocity
 
 
-@njit(STEP_ROWS, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step_rows(states, controls, next_states):
     """Every row."""
     stride = 0 if controls.shape[0] == 1 else 1
@@ -34,7 +34,7 @@ def step_rows(states, controls, next_states):
         step(states[k], controls[k * stride], next_states[k])
 
 
-@njit(OUTCOME, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def outcome(state, control, next_state):
     """-1 a step, until the top of the hill."""
     return -1.0, next_state[0] >= GOAL

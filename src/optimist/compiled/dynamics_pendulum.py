@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, njit, void
 
-from optimist.compiled.dynamics import OUTCOME, READ_ROWS, STEP, clipped, wrapped
+from optimist.compiled.dynamics import READ_ROWS, clipped, wrapped
 
 MASS = 1.0
 LENGTH = 1.0
@@ -14,6 +14,8 @@ FRICTION = 0.05
 MAX_RATE = 10.0
 SUBSTEP = 0.01
 N_SUBSTEPS = 20
+
+STEP_ROWS = void(READ_ROWS, READ_ROWS, float64, float64[:, ::1])
 
 
 @njit(nogil=True, cache=True)
@@ -39,13 +41,13 @@ def advance(state, torque, friction, next_state):
     next_state[1] = clipped(rate, MAX_RATE)
 
 
-@njit(STEP, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step(state, control, next_state):
     """[2], [1] -> out [2]"""
     advance(state, control[0], FRICTION, next_state)
 
 
-@njit(void(READ_ROWS, READ_ROWS, float64, float64[:, ::1]), nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step_rows(states, controls, friction, next_states):
     """Every row, with any friction."""
     stride = 0 if controls.shape[0] == 1 else 1
@@ -53,7 +55,7 @@ def step_rows(states, controls, friction, next_states):
         advance(states[k], controls[k * stride, 0], friction, next_states[k])
 
 
-@njit(OUTCOME, nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def outcome(state, control, next_state):
     """Distance from upright, speed and effort, before the step; there is no end."""
     angle = wrapped(state[0], -np.pi, np.pi)

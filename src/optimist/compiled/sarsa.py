@@ -15,6 +15,24 @@ REPLACING, CLEARING, ACCUMULATING = 0, 1, 2  # kinds of traces
 
 GEOMETRY = types.Tuple((READ, READ, READ_ROWS, READ_ROWS, int64[:, ::1], int64[:, ::1], int64[::1]))
 
+# of `tiles_of_rows` and `run_episodes`; see `optimist.compiled.dynamics.compiled_for`
+TILES_OF_ROWS = void(READ_ROWS, GEOMETRY, int64[:, ::1])
+RUN_EPISODES = void(
+    STEP_FUNCTION,
+    OUTCOME_FUNCTION,
+    GEOMETRY,
+    READ_ROWS,
+    READ_ROWS,
+    uint64[::1],
+    int64,
+    types.UniTuple(float64, 5),
+    int64,
+    float64[:, ::1],
+    int64[::1],
+    float64[::1],
+    boolean[::1],
+)
+
 
 @njit(nogil=True, cache=True)
 def tiles_of(state, geometry, tiles):
@@ -35,7 +53,7 @@ def tiles_of(state, geometry, tiles):
         tiles[t] = tile
 
 
-@njit(void(READ_ROWS, GEOMETRY, int64[:, ::1]), nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def tiles_of_rows(states, geometry, tiles):
     """The same for many.  states [n, d] -> tiles out [n, n_tilings]"""
     for k in range(states.shape[0]):
@@ -125,25 +143,7 @@ def learn(change, decay, cutoff, weights, n_traces, traced, traces, places):
     return n_traces
 
 
-@njit(
-    void(
-        STEP_FUNCTION,
-        OUTCOME_FUNCTION,
-        GEOMETRY,
-        READ_ROWS,
-        READ_ROWS,
-        uint64[::1],
-        int64,
-        types.UniTuple(float64, 5),
-        int64,
-        float64[:, ::1],
-        int64[::1],
-        float64[::1],
-        boolean[::1],
-    ),
-    nogil=True,
-    cache=True,
-)
+@njit(nogil=True, cache=True)
 def run_episodes(
     step,
     outcome,  # as in `optimist.compiled.dynamics`

@@ -14,7 +14,6 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from optimist.box import FloatArray
 
@@ -50,6 +49,8 @@ def correlation(left: FloatArray, right: FloatArray) -> FloatArray:
 
     From differences: expanding the square would lose digits that large weights bring to light.
     """
+    from scipy.spatial.distance import cdist  # noqa: PLC0415  (half a second, of every start)
+
     squares: FloatArray = cdist(left, right, "sqeuclidean")
     squares *= -0.5
     return np.exp(squares, out=squares)

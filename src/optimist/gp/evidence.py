@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, lapack
-from scipy.optimize import minimize
 
 from optimist.box import FloatArray
 from optimist.gp.covariance import (
@@ -142,6 +141,8 @@ def _search(data: _Data, start: FloatArray) -> Fit:
             return TOO_UNLIKELY, np.zeros_like(parameters)
         deviations = (parameters - priors[:, 0]) / priors[:, 1]
         return -value + 0.5 * float(deviations @ deviations), -gradient + deviations / priors[:, 1]
+
+    from scipy.optimize import minimize  # noqa: PLC0415  (see `covariance`)
 
     found = minimize(
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ITERATIONS}

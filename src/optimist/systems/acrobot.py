@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from optimist.box import BoolArray, Box, FloatArray
+from optimist.compiled.dynamics import STEP_ROWS, compiled_for
 from optimist.compiled.dynamics_acrobot import (
     MAX_RATE_1,
     MAX_RATE_2,
@@ -31,7 +32,7 @@ BOX = Box(
 
 def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step of 0.2 s.  [n, 4], [n, 1] -> [n, 4]"""
-    return stepped(step_rows, states, controls, n_axes=4, n_controls=1)
+    return stepped(compiled_for(step_rows, STEP_ROWS), states, controls, n_axes=4, n_controls=1)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:

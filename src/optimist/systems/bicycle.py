@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from optimist.box import BoolArray, Box, FloatArray
+from optimist.compiled.dynamics import STEP_ROWS, compiled_for
 from optimist.compiled.dynamics_bicycle import (
     FALL_REWARD,
     MAX_HANDLEBAR,
@@ -33,7 +34,7 @@ BOX = Box(
 
 def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step of 0.01 s.  [n, 4], [n, 2] -> [n, 4]"""
-    return stepped(step_rows, states, controls, n_axes=4, n_controls=2)
+    return stepped(compiled_for(step_rows, STEP_ROWS), states, controls, n_axes=4, n_controls=2)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:

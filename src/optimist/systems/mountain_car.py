@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from optimist.box import BoolArray, Box, FloatArray
+from optimist.compiled.dynamics import STEP_ROWS, compiled_for
 from optimist.compiled.dynamics_mountain_car import GOAL, LEFT_WALL, MAX_SPEED, outcome, step, step_rows
 from optimist.systems.system import Recipe, System, stepped
 from optimist.task import Task
@@ -18,7 +19,7 @@ from optimist.task import Task
 
 def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step.  [n, 2], [n, 1] -> [n, 2]"""
-    return stepped(step_rows, states, controls, n_axes=2, n_controls=1)
+    return stepped(compiled_for(step_rows, STEP_ROWS), states, controls, n_axes=2, n_controls=1)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
