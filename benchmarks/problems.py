@@ -75,7 +75,7 @@ class PlainSweep:
 
     @classmethod
     def of(cls, tables: Tables, start: FloatArray) -> PlainSweep:
-        """From `start` [n_nodes]; what ends an episode has been swept once."""
+        """From `start` [n_nodes]; in `out`, what ends an episode has been swept once."""
         backup, grid = prepare(tables, "v-plain"), tables.grid
         rows = backup.leading_on(in_streams=True)
         values = np.append(grid.pad(start), 0.0)

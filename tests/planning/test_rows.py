@@ -217,3 +217,17 @@ def test_positions_go_innermost_where_velocities_lead_far_apart() -> None:
     assert axes(drifting(positions_first=True, speed=0.1)) == (0, 1)  # not worth it
     tables = drifting(positions_first=True, speed=1.0)
     assert prepare(tables, "v-plain").leading_on(in_streams=False).axes == (0, 1)
+
+
+@pytest.mark.parametrize("accelerate", [True, False])
+@pytest.mark.parametrize("backup", ["v-plain", "eq7"])
+def test_tables_may_be_views(accelerate: bool, backup: str) -> None:
+    """Of larger arrays, or in another order: compiled code goes by contiguous ones."""
+    tables = with_ends(4, (5, 4), 2, (False, True))
+    wide = np.zeros((20, 3, 2), dtype=np.float32)
+    wide[:, :2] = tables.fractions
+    expected = solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE)
+    for fractions in (wide[:, :2], np.asfortranarray(tables.fractions)):
+        view = replace(tables, fractions=fractions)
+        plan = solve(view, backup=backup, accelerate=accelerate, stopping=CLOSE)
+        np.testing.assert_array_equal(plan.q_values, expected.q_values)

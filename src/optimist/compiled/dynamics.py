@@ -36,7 +36,10 @@ _compiling = Lock()
 
 
 def compiled_for(function: Any, signature: Any) -> Any:
-    """`function`, compiled for `signature` and from then on for nothing else; from any thread."""
+    """`function`, compiled for `signature`, and if it was not yet, from then on for nothing else.
+
+    Any thread may ask.
+    """
     if signature.args not in function.overloads:
         with _compiling:
             if signature.args not in function.overloads:

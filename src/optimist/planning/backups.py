@@ -66,8 +66,8 @@ class Backup:
     def rows(self) -> Rows:
         """All nodes."""
         tables = self.tables
-        arrays = (tables.cells, tables.fractions, self.rewards, self.discounts, self.selfs)
-        return all_rows(tables.grid, arrays)
+        fractions = np.ascontiguousarray(tables.fractions)  # what the kernels go by
+        return all_rows(tables.grid, (tables.cells, fractions, self.rewards, self.discounts, self.selfs))
 
     def leading_on(self, *, in_streams: bool) -> Rows:
         """What is left to sweep once every node was, perhaps in another order."""

@@ -65,8 +65,8 @@ class Rows:
         return np.append(values[:-1].reshape(shape).transpose(self.axes).reshape(-1), values[-1])
 
     def restored(self, values: FloatArray) -> FloatArray:
-        """The inverse of `arranged`; the values themselves where there is nothing to do."""
-        if self.nodes is None:
+        """The inverse of `arranged`; the values themselves where the order is the same."""
+        if self.axes == tuple(range(self.grid.n_dims)):
             return values
         inverse = tuple(np.argsort(self.axes))
         turned = values[:-1].reshape(self.grid.padded_shape).transpose(inverse)
@@ -79,9 +79,9 @@ def all_rows(grid: Grid, arrays: Arrays) -> Rows:
 
 
 def leading_on(rows: Rows, *, in_streams: bool) -> Rows:
-    """Those of all `rows` from which some action leads on; `rows` themselves if that gains little.
+    """Those of all `rows` from which some action leads on, packed; all of them if few would be left out.
 
-    With `in_streams` they are put in the order that reads best, and packed as tightly as they can be.
+    With `in_streams` they are packed in the order that reads best, and what can be encoded is.
     """
     cells, fractions, rewards, discounts, selfs = rows.arrays
     assert cells is not None
@@ -125,7 +125,8 @@ def _with_terms(rows: Rows, rewards: NDArray[np.generic], discounts: NDArray[np.
 def _axes_in_order(grid: Grid, cells: NDArray[np.generic], leads_on: NDArray[np.bool_]) -> tuple[int, ...]:
     """The axes with the most turns outermost; as they are, if that saves less than `WORTH_TURNING`.
 
-    A turn: to the next node along an axis, and the successor's cell changes along another one.
+    A turn: to the next node along an axis, and the cell to which the first action leads changes along another
+    one. An axis along which nothing could be seen counts as one that always turns.
     """
     natural = tuple(range(grid.n_dims))
     candidates = np.flatnonzero(leads_on)
@@ -145,7 +146,7 @@ def _axes_in_order(grid: Grid, cells: NDArray[np.generic], leads_on: NDArray[np.
         numbers = numbers[leads_on[numbers]]
         there = np.array(np.unravel_index(cells[numbers, 0].astype(np.int64), grid.padded_shape))
         changed = np.delete(here[:, stays] != there, axis, axis=0)
-        turns[axis] = changed.sum() / max(len(numbers), 1)
+        turns[axis] = changed.sum() / len(numbers) if len(numbers) else grid.n_dims - 1
     if turns[-1] - turns.min() < WORTH_TURNING:
         return natural
     return tuple(int(axis) for axis in np.argsort(-turns, kind="stable"))

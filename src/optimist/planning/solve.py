@@ -166,7 +166,7 @@ class _Sweeper:
             self._adopt(out)
             return out[:-1].reshape(-1, tables.n_actions)[grid.padded_places], max(changes)
         q_values = np.empty((grid.n_nodes, tables.n_actions))
-        arrays = tables.cells, tables.fractions, tables.rewards, tables.discounts
+        arrays = rows.arrays[:-1]
         changes = self._together(
             lambda nodes: kernels.backup_q(*arrays, *ready.geometry(rows), nodes, values, q_values), blocks
         )
