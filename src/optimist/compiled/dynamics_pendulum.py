@@ -15,7 +15,7 @@ MAX_RATE = 10.0
 SUBSTEP = 0.01
 N_SUBSTEPS = 20
 
-STEP_ROWS = void(READ_ROWS, READ_ROWS, float64, float64[:, ::1])
+STEP_ROWS_WITH_FRICTION = void(READ_ROWS, READ_ROWS, float64, float64[:, ::1])
 
 
 @njit(nogil=True, cache=True)

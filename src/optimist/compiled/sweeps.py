@@ -86,8 +86,8 @@ def sweep_v(
 
     With `ahead`, the corners of the successors so many nodes on are fetched into the cache meanwhile: of the
     first action and of the last, the others mostly lie between. A tuple of as many `actions` as there are
-    lets their number be known when this is compiled, which is faster. With `ghosts`, each node's value is
-    also written to a second place (which may be its own). For `palette` see `terms`.
+    lets their number be known when this is compiled, which is faster. `ghosts` are second places for the
+    values of nodes that have one, for the others their own. For `palette` see `terms`.
     """
     n_nodes = cells.shape[0]
     n_actions = uint64(cells.shape[1] if actions is None else len(actions))

@@ -29,7 +29,7 @@ Arrays = tuple[NDArray[np.generic] | None, ...]  # cells, fractions, rewards, di
 WORTH_PACKING = 0.95  # of the nodes; packing costs as much as a few sweeps
 WORTH_TURNING = 0.5  # turns saved per step
 SAMPLE = 4096  # nodes looked at to count them
-MOST_PAIRS = 32  # of reward and discount; more take longer to tell apart than they save
+MOST_PAIRS = 32  # of reward and discount; each entry is compared with them one by one, once
 
 
 @dataclass(frozen=True, eq=False)

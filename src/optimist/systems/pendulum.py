@@ -12,7 +12,14 @@ import numpy as np
 
 from optimist.box import Box, FloatArray
 from optimist.compiled.dynamics import compiled_for
-from optimist.compiled.dynamics_pendulum import FRICTION, MAX_RATE, STEP_ROWS, outcome, step, step_rows
+from optimist.compiled.dynamics_pendulum import (
+    FRICTION,
+    MAX_RATE,
+    STEP_ROWS_WITH_FRICTION,
+    outcome,
+    step,
+    step_rows,
+)
 from optimist.systems.system import Recipe, System, stepped
 from optimist.task import Task
 
@@ -23,7 +30,7 @@ def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
     """One step of 0.2 s.  [n, 2], [n, 1] -> [n, 2]"""
 
     def rows(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> None:
-        compiled_for(step_rows, STEP_ROWS)(states, controls, FRICTION, next_states)
+        compiled_for(step_rows, STEP_ROWS_WITH_FRICTION)(states, controls, FRICTION, next_states)
 
     return stepped(rows, states, controls, n_axes=2, n_controls=1)
 
