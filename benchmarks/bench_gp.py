@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from benchmarks.measuring import Result, compared, fastest
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.experiments.exploring import random_transitions
 from optimist.gp import Hyperparameters, Inputs, Metric, choose_basis, evaluate_on_grid, exact_posterior
 from optimist.gp.covariance import covariance

@@ -25,7 +25,7 @@ from scipy.stats import t as student
 
 from benchmarks.measuring import Result, compared
 from optimist.agents.sarsa import SarsaAgent, SarsaSettings, episode_key
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.compiled.sarsa import choose
 from optimist.experiments.sarsa_settings import sarsa_settings
 from optimist.systems import SYSTEMS

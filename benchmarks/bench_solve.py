@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.measuring import Result, compared, fastest
 from benchmarks.problems import SIZES, quantecon_problem, tables_of
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.planning import Plan, Stopping, Tables, solve
 
 ROUNDS = 5

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from quantecon.markov import DiscreteDP
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
 from optimist.models import TrueDynamics
 from optimist.planning import Tables, tabulate

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from optimist import Box, Grid, Task
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.models import TrueDynamics
 from optimist.planning import QFunction, certify, roll_out, solve, tabulate
 

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from optimist.agents.sarsa import SarsaAgent, SarsaSettings
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.experiments.sarsa_settings import grid
 from optimist.systems import System, find_system
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 
 PROPERTY = settings(deadline=None, max_examples=100)
 COORDINATE = st.floats(-1000.0, 1000.0)

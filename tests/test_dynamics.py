@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.dynamics import Dynamics, successors
 from optimist.grid import Grid
 from optimist.models import TrueDynamics

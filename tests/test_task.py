@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.task import Task
 
 BOX = Box([-1.0, -2.0], [1.0, 2.0])

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from optimist.arrays import BoolArray, FloatArray
 
 MAX_DIMS = 6
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 
 # states [n, d], controls [n, k] or [1, k] -> next states [n, d]
 Dynamics = Callable[[FloatArray, FloatArray], FloatArray]

@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray, IntArray
+from optimist.box import Box
 from optimist.compiled.interpolation import locate
-
-IntArray = NDArray[np.int64]
 
 
 class Located(NamedTuple):

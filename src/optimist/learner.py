@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from optimist.agents import AgentSettings, GPRMaxAgent, Knowledge, settings_of
 from optimist.agents.settings import parse_settings
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
 from optimist.models import GPDynamics
 from optimist.planning import Plan, QFunction, Search

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 
 
 class Reward(Protocol):

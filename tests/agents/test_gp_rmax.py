@@ -10,7 +10,8 @@ from scipy.stats import chisquare
 
 from optimist.agents import AgentSettings, GPRMaxAgent, GridSettings, Knowledge, settings_of
 from optimist.agents.settings import StoppingOptions
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.planning import Flow, QFunction, Search, Stopping, solve, tabulate_held
 from optimist.task import Task
 from optimist.transitions import Transition

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from optimist.agents.sarsa import SarsaAgent, SarsaSettings
 from optimist.agents.tile_coding import TilingGroup
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.compiled.dynamics import OUTCOME, STEP
 from optimist.experiments.sarsa_settings import sarsa_settings
 from optimist.systems import SYSTEMS

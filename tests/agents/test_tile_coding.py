@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from optimist.agents.sarsa import SarsaSettings
 from optimist.agents.tile_coding import TileCoding, TilingGroup
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.experiments.sarsa_settings import SETTINGS, sarsa_settings
 from optimist.systems import SYSTEMS
 from tests.naive.sarsa import active_tiles

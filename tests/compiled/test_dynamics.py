@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import float64, njit
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.compiled.dynamics import READ, compiled_for
 from optimist.systems import SYSTEMS, System
 

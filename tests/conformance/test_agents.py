@@ -14,7 +14,7 @@ import pytest
 
 import optimist
 from optimist.agents import AGENTS, PRESETS, AgentSettings, GridSettings, settings_of
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.runs import Event, Stepped
 from tests.environments.test_adapter import cart_pole, mountain_car, pendulum

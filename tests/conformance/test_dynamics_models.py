@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
 from optimist.models import KNOWNNESS, DynamicsModel, ModelSettings, TrueDynamics, fit_dynamics
 from optimist.planning import QFunction, roll_out, solve, tabulate

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from optimist.box import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.environments.adapter import AdaptedEnvironment, adapt
 
 POLE_LIMIT = 12.0 * 2.0 * np.pi / 360.0

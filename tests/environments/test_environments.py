@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.utils import env_checker
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.environments import registration
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.systems import SYSTEMS, System

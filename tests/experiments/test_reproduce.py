@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from optimist.agents.settings import GridSettings
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.experiments import reproduce as paper
 from optimist.experiments.offline import plan_offline
 from optimist.experiments.online import learning_settings, start_run

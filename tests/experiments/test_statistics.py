@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import mannwhitneyu, trim_mean
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.experiments import statistics
 from optimist.experiments.statistics import (
     Improvement,

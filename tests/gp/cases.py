@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.gp import Hyperparameters, Metric
 from optimist.gp.covariance import N_FACTORS
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.gp import Hyperparameters, choose_basis
 from optimist.gp.basis import ROUNDING
 from tests.gp.cases import aligned, rotated

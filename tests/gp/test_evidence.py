@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.gp import Fit, Metric, fit_hyperparameters, log_evidence
 from optimist.gp.evidence import (
     BIAS,

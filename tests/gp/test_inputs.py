@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.gp import Inputs
 
 ANGLES = st.floats(-50.0, 50.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.gp import Hyperparameters, Posterior, choose_basis, exact_posterior, projected_posterior
 from optimist.gp import posterior as posterior_module
 from optimist.gp.posterior import sturdy_cholesky

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.environments.adapter import AdaptedEnvironment
 from optimist.grid import Grid
 from optimist.models import TrueDynamics

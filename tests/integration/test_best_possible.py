@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optimist.box import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.experiments.offline import OfflinePlan, plan_offline
 from optimist.systems import SYSTEMS
 from optimist.systems.bicycle import MAX_ROLL, dynamics

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.experiments.reproduce import Curve
 from optimist.systems import SYSTEMS
 from optimist.views.figure4 import draw_figure4

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.models import GPDynamics, ModelSettings, fit_dynamics
 from optimist.systems import System
 from optimist.transitions import Transitions

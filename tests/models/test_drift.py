@@ -9,7 +9,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.models import Drift, GPDynamics, ModelSettings, StoppingRule, fit_dynamics, measure_drift
 from optimist.models.drift import check_points

@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.gp import Metric
 from optimist.grid import Grid
 from optimist.models import KNOWNNESS, GPDynamics, ModelSettings, RegressorSettings, fit_dynamics

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.models import KNOWNNESS, GPDynamics, ModelSettings, fit_dynamics
 from optimist.models.knownness import AllKnown, CellVariance, GPVariance, Variances, VisitedCells

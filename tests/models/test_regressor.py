@@ -9,7 +9,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.gp import Inputs, Metric, covariance, fit_hyperparameters
 from optimist.gp.evidence import unpack
 from optimist.models import regressor as regressor_module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 
 
 def runge_kutta_4(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from optimist.agents.sarsa import SarsaSettings
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 
 State = tuple[float, ...]
 Tile = tuple[object, ...]  # group, tiling, cell on each of its axes

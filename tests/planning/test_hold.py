@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from optimist.box import BoolArray, Box
+from optimist.arrays import BoolArray
+from optimist.box import Box
 from optimist.planning import hold
 from optimist.task import Task
 from tests.naive.episodes import held_step

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from optimist.box import BoolArray, Box
+from optimist.arrays import BoolArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.planning import Lookahead, QFunction
 from optimist.task import Task

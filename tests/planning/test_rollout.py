@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from optimist.box import BoolArray, Box
+from optimist.arrays import BoolArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.planning import QFunction, roll_out
 from optimist.task import Task

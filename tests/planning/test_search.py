@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.models import Prediction, TrueDynamics
 from optimist.planning import Flow, Lookahead, QFunction, Search, Stopping, solve, tabulate_held

@@ -9,7 +9,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from optimist.box import BoolArray, Box
+from optimist.arrays import BoolArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.models import TrueDynamics
 from optimist.planning import Stopping, Tables, optimistic, solve, tabulate

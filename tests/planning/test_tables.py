@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from optimist.box import BoolArray, Box
+from optimist.arrays import BoolArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.models import Prediction, TrueDynamics
 from optimist.planning import Tables, optimistic, solve, tabulate

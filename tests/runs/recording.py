@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 from optimist import Box, GPRMax, Task
 from optimist.agents import AgentSettings, GridSettings
 from optimist.agents.settings import ModelOptions, StoppingOptions
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.runs import EpisodeRow, Event, RunStore, Updated
 from optimist.transitions import Transition

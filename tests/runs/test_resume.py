@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 
 from optimist import GPRMax, adapt
 from optimist.agents import AgentSettings, GridSettings
-from optimist.box import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.environments.adapter import AdaptedEnvironment
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.runs import Event, RunStore, Stepped, Updated

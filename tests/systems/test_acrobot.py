@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.systems.acrobot import ACROBOT, accelerations
 
 PROPERTY = settings(deadline=None, max_examples=100)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.systems.bicycle import BICYCLE
 
 PROPERTY = settings(deadline=None, max_examples=100)

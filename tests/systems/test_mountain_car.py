@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.systems.mountain_car import MOUNTAIN_CAR
 
 TASK = MOUNTAIN_CAR.task

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.systems import pendulum
 from optimist.systems.pendulum import PENDULUM
 from tests.naive.integrators import runge_kutta_4

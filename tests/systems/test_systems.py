@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
 from optimist.systems import SYSTEMS, System, find_system
 

@@ -26,7 +26,7 @@ from typing import TypeVar
 import numpy as np
 
 from optimist.agents.settings import AgentSettings, check_settings
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
 from optimist.models import GPDynamics, fit_dynamics
 from optimist.models.drift import Drift, measure_drift

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from optimist.agents.tile_coding import TileCoding, TilingGroup
-from optimist.box import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled.dynamics import OUTCOME, STEP, compiled_for
 from optimist.compiled.sarsa import ACCUMULATING, CLEARING, REPLACING, RUN_EPISODES, run_episodes
 from optimist.task import Task

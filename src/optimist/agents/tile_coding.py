@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray, IntArray
+from optimist.box import Box
 from optimist.compiled.dynamics import compiled_for
 from optimist.compiled.sarsa import TILES_OF_ROWS, tiles_of_rows
 
 OFFSET_STREAM = 0x6F6666  # purpose number of random offsets
 MOST_TILES = 2**25  # a table of more is refused
 
-IntArray = NDArray[np.int64]
 # low, high, scales, shifts, cells, strides, firsts, as in `TileCoding`
 Geometry = tuple[FloatArray, FloatArray, FloatArray, FloatArray, IntArray, IntArray, IntArray]
 

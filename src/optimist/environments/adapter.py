@@ -14,7 +14,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.environments.agreement import Agreement
 from optimist.environments.spaces import find_box, find_commands, find_controls
 from optimist.environments.state_map import StateMap, ToState

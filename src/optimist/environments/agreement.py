@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.task import Task
 
 # Environments compute in float32; a wrong formula is off by far more.

@@ -9,7 +9,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
-from optimist.box import MAX_DIMS, BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import MAX_DIMS, Box
 
 # People write the largest float32 (3.4e38) when they mean "no bound".
 NO_BOUND = 1e30

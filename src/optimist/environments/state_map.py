@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 
 ToState = Callable[[Any], ArrayLike]  # observation -> state [d]
 

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.systems import find_system
 from optimist.task import Task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
 from optimist.models import TrueDynamics
 from optimist.planning import (

@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.planning import roll_out
 from optimist.systems import System, find_system
 

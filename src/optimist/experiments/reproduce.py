@@ -11,7 +11,7 @@ import numpy as np
 
 from optimist.agents import AGENTS, GPRMaxAgent
 from optimist.agents.settings import parse_settings
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.experiments.offline import OfflinePlan, plan_offline
 from optimist.experiments.sarsa_settings import SARSA_AGENTS
 from optimist.experiments.specs import Experiment, Group

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from optimist.agents.sarsa import SarsaAgent, SarsaSettings
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.experiments.sarsa_settings import sarsa_settings
 from optimist.runs import EpisodeRow, RunError, RunStore

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 
 Scores = FloatArray | Sequence[FloatArray]  # [n_seeds, n_episodes], or a list of such, one per problem
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 
 N_FACTORS = 2  # columns of M in the factor analysis metric, the paper's k
 

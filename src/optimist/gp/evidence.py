@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, lapack
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.gp.covariance import (
     Hyperparameters,
     Metric,

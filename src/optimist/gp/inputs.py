@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 
 NARROWEST = 0.02  # of the box: inputs that hardly vary are not blown up further than this
 

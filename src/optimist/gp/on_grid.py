@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.gp.inputs import Inputs
 from optimist.gp.posterior import Posterior, bounded_variance
 from optimist.grid import Grid

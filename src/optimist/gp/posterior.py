@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.gp.basis import Basis
 from optimist.gp.covariance import Hyperparameters, covariance
 

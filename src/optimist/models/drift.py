@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
 from optimist.models.gp_dynamics import GPDynamics
 

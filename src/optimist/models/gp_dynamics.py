@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.gp import Inputs
 from optimist.grid import Grid
 from optimist.models.knownness import KNOWNNESS, Knownness, Variances

@@ -14,7 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.grid import Grid
 from optimist.transitions import Transitions
 

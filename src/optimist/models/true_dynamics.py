@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.dynamics import Dynamics, successors
 from optimist.grid import Grid
 from optimist.models.prediction import Prediction

@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.compiled import sweeps
 from optimist.planning.rows import NodeRange, Rows, all_rows, leading_on
 from optimist.planning.tables import Tables, optimistic

@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from optimist.box import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled.interpolation import follow
 from optimist.grid import Grid
 from optimist.planning.tables import BLOCK, Successors, Tables, require_uncertainty, value_bounds

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optimist.box import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.dynamics import Dynamics, successors
 from optimist.task import Task
 

@@ -7,15 +7,12 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import Actions, FloatArray
 from optimist.compiled.interpolation import interpolate_many
 from optimist.dynamics import Dynamics, successors
 from optimist.grid import Grid
 from optimist.task import Task
-
-Actions = NDArray[np.int64]
 
 MOST_LEAVES = 2**18  # states that a lookahead holds at a time
 

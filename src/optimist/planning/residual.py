@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.dynamics import Dynamics, successors
 from optimist.planning.q_function import QFunction
 from optimist.task import Task

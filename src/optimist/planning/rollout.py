@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.dynamics import Dynamics, successors
 from optimist.planning.q_function import Policy
 from optimist.task import Task

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray, IntArray
+from optimist.box import Box
 from optimist.compiled import sweeps
-from optimist.grid import Grid, IntArray
+from optimist.grid import Grid
 
 NodeRange = tuple[int, int, int]  # first, last, step
 Arrays = tuple[NDArray[np.generic] | None, ...]  # cells, fractions, rewards, discounts, selfs

@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import Actions, FloatArray
 from optimist.compiled.search import grow, value_backwards
 from optimist.grid import Grid
 from optimist.planning.flow import Flow
-from optimist.planning.q_function import Actions, QFunction
+from optimist.planning.q_function import QFunction
 from optimist.task import Task
 
 # Sequences tried at one decision. The blur is a cell wide: on a coarse grid it pays to look far past it (8

@@ -35,7 +35,7 @@ from os import cpu_count, environ
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.compiled import sweeps as kernels
 from optimist.grid import Grid
 from optimist.planning.backups import Backup, prepare

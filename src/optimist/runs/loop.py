@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from optimist.agents import GPRMaxAgent, Update
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.runs.checkpoint import save_checkpoint
 from optimist.runs.store import EpisodeRow, RunError, RunStore
 from optimist.task import Task

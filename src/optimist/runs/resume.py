@@ -15,7 +15,7 @@ import gymnasium
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from optimist.agents import GPRMaxAgent
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.runs.checkpoint import load_checkpoint, save_checkpoint
 from optimist.runs.loop import Place, reset_seed
 from optimist.runs.store import EpisodeRow, RunStore

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optimist.agents import Update
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.runs.lock import Lock
 from optimist.transitions import Transition
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optimist.box import BoolArray, Box, FloatArray
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.compiled.dynamics import STEP_ROWS, compiled_for
 from optimist.compiled.dynamics_mountain_car import GOAL, LEFT_WALL, MAX_SPEED, outcome, step, step_rows
 from optimist.systems.system import Recipe, System, stepped

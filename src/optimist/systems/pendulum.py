@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.compiled.dynamics import compiled_for
 from optimist.compiled.dynamics_pendulum import (
     FRICTION,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.dynamics import Dynamics
 from optimist.task import Task
 

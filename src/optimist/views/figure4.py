@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.views.plan_figure import RESOLUTION, Slice
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optimist.box import FloatArray
+from optimist.arrays import FloatArray
 from optimist.models import GPDynamics
 
 if TYPE_CHECKING:

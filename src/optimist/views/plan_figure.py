@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optimist.box import Box, FloatArray
+from optimist.arrays import Actions, FloatArray
+from optimist.box import Box
 from optimist.planning import QFunction
-from optimist.planning.q_function import Actions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
