@@ -14,15 +14,17 @@ from scipy.linalg import solve_triangular
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from benchmarks.exploring import random_transitions
 from benchmarks.measuring import Result, compared, fastest
 from optimist.arrays import FloatArray
-from optimist.experiments.exploring import random_transitions
-from optimist.gp import Hyperparameters, Inputs, Metric, choose_basis, evaluate_on_grid, exact_posterior
-from optimist.gp.covariance import covariance
+from optimist.gp.basis import choose_basis
+from optimist.gp.covariance import Hyperparameters, Metric, covariance
 from optimist.gp.evidence import default_parameters, unpack
-from optimist.gp.posterior import Posterior
+from optimist.gp.inputs import Inputs
+from optimist.gp.on_grid import evaluate_on_grid
+from optimist.gp.posterior import Posterior, exact_posterior
 from optimist.grid import Grid
-from optimist.models import fit_dynamics
+from optimist.models import GPSettings, fit_dynamics
 from optimist.systems import SYSTEMS
 
 SYSTEM = SYSTEMS["acrobot"]
@@ -44,7 +46,8 @@ def _learned(count: int) -> tuple[Inputs, Hyperparameters, FloatArray, FloatArra
     """Inputs, hyperparameters, features and targets of `count` pivots of the acrobot's second rate."""
     task = SYSTEM.task
     transitions = random_transitions(SYSTEM, 3000, seed=0)
-    model = fit_dynamics(transitions, task.box, task.controls, fit_seed=0)
+    settings = GPSettings(kind="per-action", subset=150)
+    model = fit_dynamics(transitions, task.box, task.controls, settings, fit_seed=0)
     regressors = model.regressors[0]
     assert regressors is not None
     regressor = regressors[3]

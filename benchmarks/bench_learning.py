@@ -11,11 +11,13 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.exploring import random_transitions
 from benchmarks.measuring import Result
 from optimist.agents import GPRMaxAgent
 from optimist.environments.system_environment import SystemEnvironment
-from optimist.experiments.exploring import random_transitions
-from optimist.experiments.online import learning_settings, start_run
+from optimist.experiments.kinds import learning_settings
+from optimist.experiments.online import start_run
+from optimist.experiments.problems import find_problem
 from optimist.learner import GPRMax
 from optimist.systems import SYSTEMS
 from optimist.transitions import Transition
@@ -32,12 +34,11 @@ def run() -> dict[str, Result]:
 
 def _mountain_car() -> float:
     """The whole run, recorded on disk; the second time, so that everything is compiled."""
-    settings = learning_settings("mountain-car", "gp-rmax-exp")
+    problem = find_problem("mountain-car")
     for _ in range(2):
         with TemporaryDirectory() as name:
             began = perf_counter()
-            learner = start_run("mountain-car", settings, agent="gp-rmax-exp", seed=0, run=Path(name) / "run")
-            with learner:
+            with start_run(problem, "gp-rmax-exp", seed=0, run=Path(name) / "run") as learner:
                 learner.learn(episodes=5)
             took = perf_counter() - began
     return took
@@ -54,8 +55,7 @@ def _replan() -> float:
 
 def _latency(problem: str) -> float:
     agent = _taught(problem, 60)
-    learner = GPRMax(SystemEnvironment(problem), settings=agent.settings)
-    learner._agent = agent
+    learner = GPRMax.of(agent, SystemEnvironment(problem), name="gp-rmax-exp")
     observation = SYSTEMS[problem].starts[0] + 0.01
     times = []
     for _ in range(2000):
@@ -66,7 +66,8 @@ def _latency(problem: str) -> float:
 
 
 def _taught(problem: str, count: int) -> GPRMaxAgent:
-    agent = GPRMaxAgent(SYSTEMS[problem].task, learning_settings(problem, "gp-rmax-exp"), seed=0)
+    settings = learning_settings("gp-rmax-exp", find_problem(problem))
+    agent = GPRMaxAgent(SYSTEMS[problem].task, settings, seed=0)
     agent.transitions = _seen(problem, count)
     agent.update()
     return agent

@@ -13,12 +13,11 @@ PROGRAM = """
 with open("/proc/self/status") as status:
     print(next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")))
 """
-IMPORTS = "import optimist.experiments.offline"
+IMPORTS = "import optimist.experiments.problems"
 PLAN = """
-from optimist.experiments.offline import plan_offline
-from optimist.systems import SYSTEMS
-system = SYSTEMS["acrobot"]
-plan_offline(system, system.recipes["{recipe}"])
+from optimist.experiments.problems import find_problem
+problem = find_problem("acrobot")
+problem.plan(problem.recipes["{recipe}"])
 """
 
 

@@ -8,24 +8,25 @@ from __future__ import annotations
 from functools import partial
 
 from benchmarks.bench_memory import peak_bytes
+from benchmarks.exploring import random_transitions
 from benchmarks.measuring import Result, fastest
-from optimist.experiments.exploring import random_transitions
-from optimist.models import GPDynamics, ModelSettings, RegressorSettings, fit_dynamics
+from optimist.models import GPDynamics, GPSettings, fit_dynamics
 from optimist.systems import SYSTEMS
 
 SYSTEM = SYSTEMS["acrobot"]
-SETTINGS = ModelSettings(regressor=RegressorSettings(subset=300, refit_growth=1.0))
+SETTINGS = GPSettings(kind="per-action", subset=300, refit_growth=1.0)
 COUNTS = (500, 1000, 2000, 5000)
 GRID_PEAK = """
 import numpy as np
 from optimist.grid import Grid
-from optimist.gp import evaluate_on_grid
-from optimist.models import fit_dynamics
-from optimist.experiments.exploring import random_transitions
+from optimist.gp.on_grid import evaluate_on_grid
+from optimist.models import GPSettings, fit_dynamics
+from benchmarks.exploring import random_transitions
 from optimist.systems import SYSTEMS
 system = SYSTEMS["acrobot"]
 task = system.task
-model = fit_dynamics(random_transitions(system, 1000, seed=0), task.box, task.controls, fit_seed=0)
+settings = GPSettings(kind="per-action", subset=150)
+model = fit_dynamics(random_transitions(system, 1000, seed=0), task.box, task.controls, settings, fit_seed=0)
 grid = Grid.uniform(task.box, (25, 25, 25, 25))
 regressor = model.regressors[0][3]
 inputs_and_outputs = [np.ones(grid.n_nodes) for _ in range(2)]

@@ -28,9 +28,8 @@ from optimist.agents.sarsa import SarsaAgent, SarsaSettings, episode_key
 from optimist.arrays import FloatArray
 from optimist.compiled.sarsa import choose
 from optimist.experiments.sarsa_settings import sarsa_settings
-from optimist.systems import SYSTEMS
+from optimist.systems.mountain_car import SYSTEM, outcome, step
 
-SYSTEM = SYSTEMS["mountain-car"]
 FINE = sarsa_settings("mountain-car", "sarsa-fine")
 # with accumulating traces 0.5 is too much
 ALIKE = FINE.model_copy(update={"traces": "accumulating", "trace_cutoff": 0.0, "step_size": 0.1})
@@ -61,7 +60,7 @@ def run() -> dict[str, Result]:
 def ours(settings: SarsaSettings, seed: int, episodes: int) -> FloatArray:
     """Steps of each episode."""
     agent = SarsaAgent(SYSTEM.task, settings, seed=seed)
-    made = agent.learn(SYSTEM.step, SYSTEM.outcome, np.tile(SYSTEM.starts, (episodes, 1)))
+    made = agent.learn(step, outcome, np.tile(SYSTEM.starts, (episodes, 1)))
     return made.steps.astype(np.float64)
 
 
@@ -156,8 +155,8 @@ def _their_environment() -> Any:
 
         def step(self, action: Any) -> tuple[FloatArray, float, bool, dict[str, object]]:
             control, next_state = task.controls[int(action[0])], np.empty(2)
-            SYSTEM.step(self._state, control, next_state)
-            reward, ended = SYSTEM.outcome(self._state, control, next_state)
+            step(self._state, control, next_state)
+            reward, ended = outcome(self._state, control, next_state)
             self._state = next_state
             return next_state, reward, ended, {}
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.measuring import Result, compared, fastest
 from benchmarks.problems import SIZES, quantecon_problem, tables_of
 from optimist.arrays import FloatArray
-from optimist.planning import Plan, Stopping, Tables, solve
+from optimist.planning import Limits, Plan, Tables, solve
 
 ROUNDS = 5
 
@@ -28,14 +28,14 @@ def run() -> dict[str, Result]:
 
 
 def _measure(tables: Tables) -> Result:
-    exact = solve(tables, stopping=Stopping(1e-11, 20_000)).q_values.max(axis=1)
+    exact = solve(tables, limits=Limits(1e-11, 20_000)).q_values.max(axis=1)
     first = solve(tables)
     error = _error(first.q_values.max(axis=1), exact)
     sweeps = _jacobi_sweeps(tables, exact, error)
 
     def jacobi(threads: int | None) -> Plan:
-        stopping = Stopping(1e-300, sweeps)
-        return solve(tables, backup="v-plain", accelerate=False, stopping=stopping, threads=threads)
+        limits = Limits(1e-300, sweeps)
+        return solve(tables, backup="v-plain", accelerate=False, limits=limits, threads=threads)
 
     seconds = fastest(
         {
@@ -67,7 +67,7 @@ def _jacobi_sweeps(tables: Tables, exact: FloatArray, error: float) -> int:
     low, high = 1, 4096
     while low < high:
         middle = (low + high) // 2
-        plan = solve(tables, backup="v-plain", accelerate=False, stopping=Stopping(1e-300, middle))
+        plan = solve(tables, backup="v-plain", accelerate=False, limits=Limits(1e-300, middle))
         if _error(plan.q_values.max(axis=1), exact) <= error:
             high = middle
         else:

@@ -6,17 +6,19 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 from quantecon.markov import DiscreteDP
 
 from optimist.arrays import FloatArray
 from optimist.grid import Grid
-from optimist.models import TrueDynamics
 from optimist.planning import Tables, tabulate
 from optimist.planning.backups import Backup, prepare
 from optimist.planning.rows import NodeRange, Rows
+from optimist.steps import known
 from optimist.systems import SYSTEMS
 
 SIZES: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -30,8 +32,7 @@ def build_tables(problem: str, nodes: tuple[int, ...]) -> Tables:
     """The paper's uniform grid with the true dynamics."""
     system = SYSTEMS[problem]
     grid = Grid.uniform(system.task.box, nodes)
-    prediction = TrueDynamics(system.dynamics, system.task.controls).predict_on(grid)
-    return tabulate(grid, system.task, prediction)
+    return tabulate(grid, system.task, known(system.dynamics, system.task.controls))
 
 
 tables_of = cache(build_tables)
@@ -40,8 +41,10 @@ tables_of = cache(build_tables)
 def quantecon_problem(tables: Tables) -> DiscreteDP:
     """The same equation for QuantEcon: rows sum to one, episodes end in an absorbing state, the last."""
     n_nodes, n_actions = tables.cells.shape
-    vertices, weights = tables.grid.expand(
-        tables.cells.reshape(-1), tables.fractions.reshape(n_nodes * n_actions, -1).astype(np.float64)
+    vertices, weights = _expanded(
+        tables.grid,
+        tables.cells.reshape(-1),
+        tables.fractions.reshape(n_nodes * n_actions, -1).astype(np.float64),
     )
     ended = tables.discounts.reshape(-1) == 0.0
     vertices[ended], weights[ended] = n_nodes, 0.0
@@ -62,6 +65,21 @@ def quantecon_problem(tables: Tables) -> DiscreteDP:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # discount 1: value iteration only by hand
         return DiscreteDP(rewards, matrix, float(tables.discounts.max()), states, actions)
+
+
+def _expanded(
+    grid: Grid, cells: NDArray[np.int32], fractions: FloatArray
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """The vertices and weights that cells and fractions stand for.  [n, 2^d], [n, 2^d]"""
+    places = np.array(np.unravel_index(cells, grid.padded_shape))  # [d, n]
+    vertices = np.empty((len(cells), 2**grid.n_dims), dtype=np.int64)
+    weights = np.empty((len(cells), 2**grid.n_dims))
+    for k, corner in enumerate(product((0, 1), repeat=grid.n_dims)):
+        upper = np.array(corner)
+        corners = (places + upper[:, np.newaxis]) % np.array(grid.shape)[:, np.newaxis]
+        vertices[:, k] = np.ravel_multi_index(tuple(corners), grid.shape)
+        weights[:, k] = np.where(upper == 1, fractions, 1.0 - fractions).prod(axis=1)
+    return vertices, weights
 
 
 @dataclass(frozen=True, eq=False)

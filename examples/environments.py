@@ -1,8 +1,10 @@
-"""The four benchmark systems are ordinary Gymnasium environments, registered by installing Optimist."""
+"""The four benchmark systems are ordinary Gymnasium environments, registered by importing Optimist."""
 
 from __future__ import annotations
 
 import gymnasium
+
+import optimist  # noqa: F401  # registers them
 
 
 def main() -> None:

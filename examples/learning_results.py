@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from optimist.experiments.efficiency import measure_efficiency
-from optimist.experiments.online import learning_settings, open_run, start_run
+from optimist.experiments.online import open_run, start_run
+from optimist.experiments.problems import find_problem
 from optimist.runs import RunStore
 from optimist.systems import find_system
 
@@ -24,8 +25,9 @@ def recorded(problem: str, agent: str, preset: str, seed: int, episodes: int, di
     if (directory / "run.sqlite").exists():
         learner, _ = open_run(directory, writing=True)
     else:
-        settings = learning_settings(problem, agent, preset=preset)
-        learner = start_run(problem, settings, agent=agent, seed=seed, run=directory, episodes=episodes)
+        learner = start_run(
+            find_problem(problem), agent, seed=seed, run=directory, episodes=episodes, preset=preset
+        )
     with learner:
         if len(learner.episodes) < episodes:
             learner.learn(episodes=episodes)

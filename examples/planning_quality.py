@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from optimist.experiments.offline import plan_offline
-from optimist.systems import SYSTEMS, find_system
+from optimist.experiments.problems import find_problem
+from optimist.systems import SYSTEMS
 
 
 def main() -> None:
@@ -19,12 +19,12 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|")
     for problem in problems:
-        system = find_system(problem)
-        starts = system.nearby_starts(50, seed=0)
-        for name, recipe in system.recipes.items():
-            made = plan_offline(system, recipe)
-            here, around = made.roll_out(system.starts), made.roll_out(starts)
-            nodes = " x ".join(map(str, recipe.nodes))
+        found = find_problem(problem)
+        starts = found.nearby_starts(50, seed=0)
+        for name, recipe in found.recipes.items():
+            made = found.plan(recipe)
+            here, around = made.roll_out(found.starts), made.roll_out(starts)
+            nodes = " x ".join(map(str, made.grid.shape))
             print(
                 f"| {problem} | {name} | {nodes} | {here.total_rewards.min():.4g} "
                 f"| {around.total_rewards.mean():.4g} | {around.total_rewards.min():.4g} "

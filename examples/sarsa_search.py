@@ -17,7 +17,8 @@ import numpy as np
 from optimist.agents.sarsa import SarsaAgent, SarsaSettings
 from optimist.arrays import FloatArray
 from optimist.experiments.sarsa_settings import grid
-from optimist.systems import System, find_system
+from optimist.systems import find_system
+from optimist.systems.system import System
 
 Tilings = list[tuple[tuple[int, ...], int]]
 
@@ -51,6 +52,8 @@ def candidates(problem: str, agent: str) -> list[SarsaSettings]:
 
 def totals(system: System, settings: SarsaSettings, seeds: range, episodes: int) -> FloatArray:
     """Mean total reward of each quarter of the episodes.  [n_seeds, 4]"""
+    assert system.step is not None
+    assert system.outcome is not None
     found = []
     for seed in seeds:
         choice = np.random.default_rng(seed).integers(len(system.starts), size=episodes)

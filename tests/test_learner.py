@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import optimist
-from optimist import GPRMax
-from optimist.agents import AgentSettings, GridSettings, settings_of
+from optimist import Discretisation, GPRMax
+from optimist.agents import AgentSettings, settings_of
+from optimist.models import GPDynamics
 from optimist.runs import Event, RunStore, Stepped, Updated
 from tests.environments.test_adapter import Spot, free, mountain_car
 
@@ -19,7 +20,7 @@ EPISODE = 12  # steps
 
 
 def short_settings(agent: str = "gp-rmax-exp", preset: str = "ours") -> AgentSettings:
-    return settings_of(agent, preset=preset, grid=GridSettings(nodes=(9, 9)))
+    return settings_of(agent, preset=preset, grid=Discretisation(nodes=(9, 9)))
 
 
 def car(max_episode_steps: int | None = EPISODE) -> gymnasium.Env[Any, Any]:
@@ -215,8 +216,10 @@ def test_after_a_callback_failed_the_run_is_the_same_as_if_it_had_not() -> None:
 def test_everything_there_is_to_ask() -> None:
     learner = made().learn(40)
     assert learner.plan.q_values.shape == (81, 3)
+    assert isinstance(learner.model, GPDynamics)
     assert learner.model.seen.states.shape[1] == 2
     assert learner.grid.shape == (9, 9)
+    assert learner.box is learner.grid.box
     assert learner.task.n_actions == 3
     assert learner.seed == 1
     assert learner.n_outside == 0
@@ -413,6 +416,8 @@ def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
 def test_an_unknown_agent_is_refused() -> None:
     with pytest.raises(ValueError, match=r"agent must be one of gp-rmax-exp.*; got 'gp-rmin'"):
         GPRMax(car(), agent="gp-rmin")
+    with pytest.raises(ValueError, match=r"agent must be one of gp-rmax-exp.*; got 'banana'"):
+        GPRMax(car(), settings=short_settings(), agent="banana")
 
 
 def test_what_was_refused_leaves_no_run_behind(tmp_path: Path) -> None:

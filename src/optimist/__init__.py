@@ -1,39 +1,48 @@
 """Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
 
-GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable.
+GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable, `plan`
+plans with known dynamics. Importing the package registers its environments with Gymnasium.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing `typing` would slow down every start of Python, see below
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from optimist.environments.registration import register
+
 if TYPE_CHECKING:
     from optimist.box import Box
+    from optimist.discretisation import Discretisation
     from optimist.environments.adapter import adapt
     from optimist.grid import Grid
     from optimist.learner import GPRMax
+    from optimist.planning import plan
     from optimist.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Box", "GPRMax", "Grid", "Task", "adapt", "__version__"]
+__all__ = ["Box", "Discretisation", "GPRMax", "Grid", "Task", "adapt", "plan", "__version__"]
 
-# This package is imported whenever Python starts (see `environments.discovery`): nothing may be loaded
-# here before it is used.
+# Loaded when they are used: importing the package is quick.
 _HOMES = {
     "Box": "optimist.box",
+    "Discretisation": "optimist.discretisation",
     "GPRMax": "optimist.learner",
     "Grid": "optimist.grid",
     "Task": "optimist.task",
     "adapt": "optimist.environments.adapter",
+    "plan": "optimist.planning",
 }
 
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
-        from importlib import import_module  # noqa: PLC0415
-
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+register()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from math import prod
 from typing import NamedTuple
 
@@ -27,13 +26,6 @@ class Located(NamedTuple):
     cells: NDArray[np.int32]  # [n], padded index of the lowest corner (see `Grid.pad`)
     fractions: FloatArray  # [n, d], in [0, 1]
     n_clipped: int  # how many points lay outside the box and were moved to its edge
-
-
-class Interpolants(NamedTuple):
-    """The convex combination of nodes that stands for each point."""
-
-    vertices: IntArray  # [n, 2^d], node numbers
-    weights: FloatArray  # [n, 2^d], non-negative, summing to one
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,23 +162,6 @@ class Grid:
             row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
             raise ValueError(f"`points` must be finite; got {points[row].tolist()} in row {row}.")
         return points
-
-    def interpolants(self, points: FloatArray) -> Interpolants:
-        """Vertices and weights of `points` [n, d], so that f(point) = weights . f(vertices)."""
-        cells, fractions, _ = self.locate(points)
-        return self.expand(cells, fractions)
-
-    def expand(self, cells: NDArray[np.int32], fractions: FloatArray) -> Interpolants:
-        """The vertices and weights that cells and fractions stand for."""
-        places = np.array(np.unravel_index(cells, self.padded_shape))  # [d, n]
-        vertices = np.empty((len(cells), 2**self.n_dims), dtype=np.int64)
-        weights = np.empty((len(cells), 2**self.n_dims))
-        for k, corner in enumerate(product((0, 1), repeat=self.n_dims)):
-            upper = np.array(corner)
-            corners = (places + upper[:, np.newaxis]) % np.array(self.shape)[:, np.newaxis]
-            vertices[:, k] = np.ravel_multi_index(tuple(corners), self.shape)
-            weights[:, k] = np.where(upper == 1, fractions, 1.0 - fractions).prod(axis=1)
-        return Interpolants(vertices, weights)
 
     @cached_property
     def padded_shape(self) -> tuple[int, ...]:

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from optimist.agents import AgentSettings, GPRMaxAgent, GridSettings, Knowledge, settings_of
-from optimist.agents.settings import StoppingOptions
+from optimist.agents import AgentSettings, GPRMaxAgent, settings_of
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.planning import Flow, QFunction, Search, Stopping, solve, tabulate_held
+from optimist.discretisation import Discretisation
+from optimist.models import StoppingRule
+from optimist.models.model import Packed
+from optimist.planning import Flow, Limits, Lookahead, QFunction, solve, tabulate
 from optimist.task import Task
 from optimist.transitions import Transition
 
-GRID = GridSettings(nodes=(9, 9))
+GRID = Discretisation(nodes=(9, 9))
 HERE = np.array([0.1, -0.2])
 
 
@@ -73,7 +75,7 @@ class Moment:
     """An agent at some time: all that it takes to bring it back."""
 
     n_transitions: int
-    knowledge: Knowledge | None
+    packed: Packed | None
 
 
 def lived(agent: GPRMaxAgent, count: int, start: FloatArray) -> list[Moment]:
@@ -84,19 +86,17 @@ def lived(agent: GPRMaxAgent, count: int, start: FloatArray) -> list[Moment]:
         agent.observe(transition)
         if agent.due:
             agent.update()
-        moments.append(Moment(agent.n_transitions, agent.knowledge))
+        moments.append(Moment(agent.n_transitions, agent.pack()))
         state = start if transition.terminated else transition.next_state
     return moments
 
 
 def q_of(agent: GPRMaxAgent) -> FloatArray:
-    assert agent.knowledge is not None
-    return agent.knowledge.plan.q_values
+    return agent.known().plan.q_values
 
 
 def flow_of(agent: GPRMaxAgent) -> Flow:
-    assert agent.flow is not None
-    return agent.flow
+    return agent.known().flow
 
 
 # --- before the first plan, and on ties -----------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_an_agent_brought_back_to_any_moment_goes_on_as_it_did(agent: str) -> No
     transitions = undisturbed.transitions
     for moment in (*moments[:8], moments[10], moments[21], moments[35], moments[44]):
         again = made(settings_for(agent), seed=2)
-        again.restore(transitions[: moment.n_transitions], moment.knowledge)
+        again.restore(transitions[: moment.n_transitions], moment.packed)
         for transition in transitions[moment.n_transitions :]:
             assert again.act(transition.state) == transition.action
             feed(again, [transition])
@@ -226,7 +226,7 @@ def test_bringing_an_agent_back_does_not_touch_what_was_handed_over() -> None:
     ("preset", "expected"), [("ours", [5, 10, 20, 35, 60, 85]), ("paper", [50, 100])], ids=["ours", "paper"]
 )
 def test_updates_are_due_when_the_settings_say_so_and_once(preset: str, expected: list[int]) -> None:
-    never = StoppingOptions(mean_drift_tolerance=1e-12, uncertainty_drift_tolerance=1e-12)
+    never = StoppingRule(mean_drift_tolerance=1e-12, uncertainty_drift_tolerance=1e-12)
     agent = made(settings_for(preset=preset).model_copy(update={"stopping": never}))
     found: list[int] = []
     assert not agent.due
@@ -251,9 +251,12 @@ def test_an_update_tells_what_it_did() -> None:
     assert first.drift is None
     assert second.drift is not None
     assert second.drift.mean_drift > 0.0
-    assert first.basis_sizes == ((5, 5),) or all(1 <= size <= 5 for size in first.basis_sizes[0])
-    assert len(first.hyperparameters) == 1
-    assert len(first.hyperparameters[0]) == 2
+    (sizes,) = first.model["basis_sizes"]
+    assert len(sizes) == 2
+    assert all(1 <= size <= 5 for size in sizes)
+    assert len(first.model["hyperparameters"]) == 1
+    assert len(first.model["hyperparameters"][0]) == 2
+    assert updates[-1].model == agent.known().model.record()
     nodes = agent.grid.nodes
     assert updates[-1].mean_uncertainty == pytest.approx(float(flow_of(agent).uncertainty(nodes).mean()))
     assert updates[-1].converged
@@ -268,7 +271,7 @@ def test_a_plan_depends_on_what_was_learned_last_and_not_on_what_came_after() ->
 
 def eager(surprise: float = 1e9) -> AgentSettings:
     """Stops as soon as there are two models to compare; by default nothing surprises it."""
-    stopping = StoppingOptions(
+    stopping = StoppingRule(
         mean_drift_tolerance=1e9, uncertainty_drift_tolerance=1e9, patience=1, surprise=surprise
     )
     return settings_for().model_copy(update={"stopping": stopping})
@@ -277,9 +280,9 @@ def eager(surprise: float = 1e9) -> AgentSettings:
 def test_an_agent_that_has_settled_learns_no_more_and_goes_on_acting() -> None:
     agent = made(eager())
     feed(agent, walk(5))
-    assert not agent.settled
+    assert agent.settled_at is None
     feed(agent, walk(5, seed=1))
-    assert agent.settled
+    assert agent.settled_at == 10
     settled = q_of(agent).copy()
     transitions = walk(100, seed=2)
     for transition in transitions:
@@ -288,14 +291,14 @@ def test_an_agent_that_has_settled_learns_no_more_and_goes_on_acting() -> None:
     assert agent.n_transitions == 110
     np.testing.assert_array_equal(q_of(agent), settled)
     assert {agent.act(transition.state) for transition in transitions} <= {0, 1, 2}
-    assert agent.settled
+    assert agent.settled_at == 10
 
 
 def test_an_agent_that_was_settled_is_settled_when_brought_back() -> None:
     agent = feed(made(eager()), walk(10))
     again = made(eager())
-    again.restore(agent.transitions, agent.knowledge)
-    assert again.settled
+    again.restore(agent.transitions, agent.pack())
+    assert again.settled_at == agent.settled_at == 10
     assert not again.due
 
 
@@ -307,17 +310,17 @@ def surprising(transition: Transition) -> Transition:
 
 def test_what_was_foreseen_wakes_nobody() -> None:
     agent = feed(made(eager(surprise=0.5)), walk(10))
-    assert agent.settled
+    assert agent.settled_at == 10
     for transition in walk(10):  # the same again
         agent.observe(transition)
-    assert agent.settled
+    assert agent.settled_at == 10
 
 
 def test_a_surprise_wakes_an_agent_that_has_settled_and_it_learns_when_next_due() -> None:
     agent = feed(made(eager(surprise=0.5)), walk(10))
     before = q_of(agent).copy()
     agent.observe(surprising(walk(1)[0]))
-    assert not agent.settled
+    assert agent.settled_at is None
     np.testing.assert_array_equal(q_of(agent), before)  # it acts on what it has until then
     for transition in walk(8, seed=1):
         agent.observe(transition)
@@ -331,14 +334,14 @@ def test_a_surprise_wakes_an_agent_that_has_settled_and_it_learns_when_next_due(
 
 def test_an_agent_brought_back_is_surprised_by_the_same() -> None:
     agent = feed(made(eager(surprise=0.5)), walk(10))
-    settled = agent.knowledge
+    settled = agent.pack()
     later = [walk(1, seed=7)[0], surprising(walk(1, seed=8)[0]), *walk(8, seed=9)]
     feed(agent, later)
     again = made(eager(surprise=0.5))
     again.restore(walk(10), settled)
-    assert again.settled
+    assert again.settled_at == 10
     feed(again, later)
-    assert again.settled == agent.settled
+    assert again.settled_at == agent.settled_at
     np.testing.assert_array_equal(q_of(again), q_of(agent))
 
 
@@ -346,8 +349,12 @@ def test_before_there_is_a_plan_there_is_no_policy() -> None:
     for preset, first in (("ours", 5), ("paper", 50)):
         agent = made(settings_for(preset=preset))
         agent.observe(walk(1)[0])
-        with pytest.raises(ValueError, match=rf"got 1 transitions?, and the first plan comes after {first}"):
+        assert agent.pack() is None
+        told = rf"got 1 transitions?, and the first plan comes after {first}"
+        with pytest.raises(ValueError, match=told):
             agent.policy  # noqa: B018
+        with pytest.raises(ValueError, match=told):
+            agent.known()
 
 
 # --- variants -------------------------------------------------------------------------------------------
@@ -378,7 +385,7 @@ def test_with_exploration_uncertainty_falls_where_something_was_seen() -> None:
 def test_an_agent_that_knows_nothing_believes_the_best_everywhere(hold: int) -> None:
     """Every step ends on an edge, which nothing can be learned from."""
     task = Task(TASK.box, TASK.controls, cost, 0.95, 2.5, beyond)
-    settings = settings_of("gp-rmax-exp", grid=GridSettings(nodes=(9, 9), hold=hold))
+    settings = settings_of("gp-rmax-exp", grid=Discretisation(nodes=(9, 9), hold=hold))
     agent = GPRMaxAgent(task, settings, seed=0)
     against_the_wall = [
         Transition(t.state, t.action, t.reward, np.array([-1.0, 0.0]), False, False) for t in walk(5)
@@ -390,24 +397,23 @@ def test_an_agent_that_knows_nothing_believes_the_best_everywhere(hold: int) -> 
     np.testing.assert_allclose(agent.policy(HERE[np.newaxis]), 2.5, atol=1e-12)
 
 
-@pytest.mark.parametrize(("preset", "kind"), [("ours", Search), ("paper", QFunction)])
+@pytest.mark.parametrize(("preset", "kind"), [("ours", Lookahead), ("paper", QFunction)])
 def test_presets_act_as_they_say(preset: str, kind: type) -> None:
     assert isinstance(feed(made(settings_for(preset=preset)), walk(50)).policy, kind)
 
 
 def test_a_search_too_deep_to_be_made_is_refused_before_anything_is_learned() -> None:
     planning = settings_for().planning.model_copy(update={"depth": 60})
-    with pytest.raises(ValueError, match=r"depth.* must .*; got 60"):
+    with pytest.raises(ValueError, match=r"lookahead must be from 1 to 11 steps with 3 actions.*; got 60"):
         made(settings_for().model_copy(update={"planning": planning}))
 
 
 @pytest.mark.parametrize("hold", [1, 4])
 def test_what_an_agent_plans_is_the_fixed_point_of_its_own_model(hold: int) -> None:
-    settings = settings_of("gp-rmax-exp", grid=GridSettings(nodes=(9, 9), hold=hold))
+    settings = settings_of("gp-rmax-exp", grid=Discretisation(nodes=(9, 9), hold=hold))
     agent = feed(GPRMaxAgent(TASK, settings, seed=0), walk(60))
-    assert agent.knowledge is not None
-    flow = Flow.of(agent.grid, agent.knowledge.model.predict_on(agent.grid))
-    cold = solve(tabulate_held(flow, TASK, hold), stopping=Stopping(1e-9, 5000)).q_values
+    flow = Flow.of(agent.grid, agent.known().model.predict_on(agent.grid))
+    cold = solve(tabulate(agent.grid, TASK, flow, hold=hold), limits=Limits(1e-9, 5000)).q_values
     # both are within tolerance / (1 - discount) of the fixed point
     np.testing.assert_allclose(q_of(agent), cold, atol=1e-2 / (1.0 - 0.95**hold))
     assert q_of(agent).max() <= 1e-9
@@ -442,7 +448,7 @@ def test_ties_of_large_values_are_ties_too() -> None:
 
 
 def test_planning_on_less_than_the_box_still_acts_everywhere_in_it() -> None:
-    settings = settings_of("gp-rmax-exp", grid=GridSettings(nodes=(9, 9), limits=(0.5, 0.5)))
+    settings = settings_of("gp-rmax-exp", grid=Discretisation(nodes=(9, 9), limits=(0.5, 0.5)))
     agent = feed(GPRMaxAgent(TASK, settings, seed=0), walk(20))
     assert agent.grid.box == Box([-0.5, -0.5], [0.5, 0.5])
     for state in ([-1.0, -1.0], [0.9, 1.0], [3.0, -7.0]):
@@ -452,7 +458,7 @@ def test_planning_on_less_than_the_box_still_acts_everywhere_in_it() -> None:
 def test_many_axes_one_control_and_one_action_will_do() -> None:
     box = Box([-1.0] * 3, [1.0] * 3, periodic=[True, False, False])
     task = Task(box, np.array([0.0]), lambda s, u, n: -np.ones(len(s)), 0.9, 0.0)
-    agent = GPRMaxAgent(task, settings_of("gp-rmax-exp", grid=GridSettings(nodes=(4, 4, 4))), seed=0)
+    agent = GPRMaxAgent(task, settings_of("gp-rmax-exp", grid=Discretisation(nodes=(4, 4, 4))), seed=0)
     stream = np.random.default_rng(0)
     for state in stream.uniform(-0.9, 0.9, size=(10, 3)):
         feed(agent, [Transition(state, 0, -1.0, box.wrap(state + 0.05), False, False)])
@@ -462,7 +468,7 @@ def test_many_axes_one_control_and_one_action_will_do() -> None:
 def test_trying_what_the_plan_held_for_unknown_keeps_learning_awake() -> None:
     # Counting cells, the agent must not stop because its processes have: cells are still to be visited.
     settings = settings_for("gp-rmax-grid").model_copy(
-        update={"stopping": StoppingOptions(mean_drift_tolerance=1e6, uncertainty_drift_tolerance=1e6)}
+        update={"stopping": StoppingRule(mean_drift_tolerance=1e6, uncertainty_drift_tolerance=1e6)}
     )
     everywhere = np.stack(np.meshgrid(*[np.linspace(-0.95, 0.75, 18)] * 2), axis=-1).reshape(-1, 2)
     thorough = [world(state, action) for state in everywhere for action in range(3)]
@@ -472,17 +478,17 @@ def test_trying_what_the_plan_held_for_unknown_keeps_learning_awake() -> None:
             agent.observe(transition)
         for _ in range(3):  # nothing unknown in between: as settled as can be
             agent.update()
-        assert agent.settled
+        assert agent.settled_at == len(thorough)
         agent.observe(news)
-        assert agent.settled is expected
+        assert (agent.settled_at is not None) is expected
         agent.update()
         agent.update()
         agent.observe(news)  # by now known
         agent.update()
-        assert agent.settled
+        assert agent.settled_at == len(thorough) + 2
         again = made(settings)
-        again.restore(agent.transitions, agent.knowledge)
-        assert again.settled
+        again.restore(agent.transitions, agent.pack())
+        assert again.settled_at == agent.settled_at
 
 
 def test_an_agent_brought_back_remembers_that_it_tried_something_unknown() -> None:
@@ -493,6 +499,6 @@ def test_an_agent_brought_back_remembers_that_it_tried_something_unknown() -> No
     agent.update()
     agent.observe(world(np.array([0.5, 0.95]), 0))
     again = made(settings)
-    again.restore(agent.transitions, agent.knowledge)
+    again.restore(agent.transitions, agent.pack())
     assert again._tried_unknown
     assert agent._tried_unknown

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from pydantic import ValidationError
 
-from optimist.agents.sarsa import SarsaAgent, SarsaSettings
+from optimist.agents.sarsa import Episodes, SarsaAgent, SarsaSettings
 from optimist.agents.tile_coding import TilingGroup
 from optimist.arrays import FloatArray
 from optimist.box import Box
@@ -59,9 +59,15 @@ def agent_of(settings: SarsaSettings, max_steps: int = 500) -> SarsaAgent:
     return SarsaAgent(corridor(max_steps), settings, seed=0)
 
 
+def driven(learner: SarsaAgent, starts: FloatArray) -> Episodes:
+    assert CAR.step is not None
+    assert CAR.outcome is not None
+    return learner.learn(CAR.step, CAR.outcome, starts)
+
+
 def car_episodes(count: int, agent: str = "sarsa-fine", *, seed: int) -> tuple[SarsaAgent, FloatArray]:
     learner = SarsaAgent(CAR.task, sarsa_settings("mountain-car", agent), seed=seed)
-    made = learner.learn(CAR.step, CAR.outcome, np.tile(CAR.starts, (count, 1)))
+    made = driven(learner, np.tile(CAR.starts, (count, 1)))
     return learner, made.total_rewards
 
 
@@ -119,7 +125,7 @@ def test_the_same_seed_gives_the_same_and_another_another() -> None:
 def test_episodes_may_be_learned_some_at_a_time() -> None:
     whole, totals = car_episodes(50, seed=4)
     learner = SarsaAgent(CAR.task, sarsa_settings("mountain-car", "sarsa-fine"), seed=4)
-    parts = [learner.learn(CAR.step, CAR.outcome, np.tile(CAR.starts, (n, 1))) for n in (1, 20, 29)]
+    parts = [driven(learner, np.tile(CAR.starts, (n, 1))) for n in (1, 20, 29)]
     assert np.concatenate([part.total_rewards for part in parts]).tolist() == totals.tolist()
     np.testing.assert_array_equal(learner.weights, whole.weights)
     assert learner.n_episodes == 50
@@ -132,7 +138,7 @@ def test_with_nothing_known_all_actions_are_equally_likely() -> None:
     for _ in range(600):
         learner.weights[:] = 0.0
         object.__setattr__(learner.task, "max_steps", 1)
-        learner.learn(CAR.step, CAR.outcome, CAR.starts)
+        driven(learner, CAR.starts)
         chosen.append(int(learner.greedy(CAR.starts)[0]))
     object.__setattr__(learner.task, "max_steps", 500)
     assert set(chosen) <= {0, 1}  # the first of those not tried
@@ -176,4 +182,4 @@ def test_a_table_that_would_not_fit_is_refused() -> None:
 def test_starts_must_be_states() -> None:
     learner = SarsaAgent(CAR.task, sarsa_settings("mountain-car", "sarsa-coarse"), seed=0)
     with pytest.raises(ValueError, match=r"shape \(n, 2\); got \(3, 1\)"):
-        learner.learn(CAR.step, CAR.outcome, np.zeros((3, 1)))
+        driven(learner, np.zeros((3, 1)))

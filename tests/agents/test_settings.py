@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from optimist.agents import AGENTS, PRESETS, AgentSettings, GPRMaxAgent, GridSettings, settings_of
-from optimist.agents.gp_rmax import planning_grid
-from optimist.agents.settings import check_settings, parse_settings
+from optimist.agents import AGENTS, PRESETS, AgentSettings, GPRMaxAgent, settings_of
+from optimist.agents.settings import parse_settings
 from optimist.box import Box
+from optimist.discretisation import Discretisation
+from optimist.grid import Grid
+from optimist.models import GPSettings
+from optimist.planning import Limits
 from optimist.task import Task
 
 
@@ -30,6 +33,15 @@ def task_in(*widths: float, max_steps: int = 500, periodic: list[bool] | None = 
         0.0,
         max_steps=max_steps,
     )
+
+
+def grid_for(task: Task, settings: AgentSettings) -> Grid:
+    return settings.planner(task).grid
+
+
+def processes(settings: AgentSettings) -> GPSettings:
+    assert isinstance(settings.model, GPSettings)
+    return settings.model
 
 
 def first_due(settings: AgentSettings, most: int) -> list[int]:
@@ -48,18 +60,19 @@ def written(directory: Path, text: str, name: str = "settings.toml") -> Path:
 def test_the_paper_is_one_named_preset() -> None:
     paper = PRESETS["paper"]
     assert paper.replan_every == 50
-    assert paper.model.kind == "per-action"
+    assert processes(paper) == GPSettings(kind="per-action", subset=150)
+    assert not processes(paper).joint
     assert paper.knownness == "gp-variance"
     assert paper.first_plans == ()
     assert paper.planning.depth == 0  # acts on Q-values
-    assert not paper.model_settings.joint
-    assert paper.model_settings.knownness == "gp-variance"
 
 
 def test_ours_is_another_and_the_default() -> None:
     ours = PRESETS["ours"]
     assert ours == AgentSettings() == settings_of("gp-rmax-exp")
-    assert ours.model_settings.joint
+    assert processes(ours) == GPSettings(kind="joint", subset=300)
+    assert processes(ours).joint
+    assert ours.knownness == "cell-variance"
     assert ours.first_plans == (5, 10, 20, 35)
     assert set(PRESETS) == {"ours", "paper"}
 
@@ -88,11 +101,11 @@ def test_unknown_names_are_refused_with_the_known_ones(agent: str, preset: str, 
 
 
 def test_the_grid_of_a_problem_takes_the_place_of_the_presets() -> None:
-    grid = GridSettings(nodes=(7, 9), spacing=(1.0, 2.0), limits=(3.0, 4.0), hold=5)
+    grid = Discretisation(nodes=(7, 9), spacing=(1.0, 2.0), limits=(3.0, 4.0), hold=5)
     for preset in PRESETS:
         found = settings_of("gp-rmax-exp", preset=preset, grid=grid)
         assert found.grid == grid
-        assert found.model_copy(update={"grid": GridSettings()}) == PRESETS[preset]
+        assert found.model_copy(update={"grid": Discretisation()}) == PRESETS[preset]
 
 
 def test_settings_are_frozen() -> None:
@@ -154,9 +167,9 @@ def test_a_file_changes_what_it_names_and_leaves_the_rest(tmp_path: Path, suffix
     text = NESTED if suffix == ".toml" else json.dumps(tomllib.loads(NESTED))
     found = settings_of("gp-rmax-grid", file=written(tmp_path, text, f"mine{suffix}"))
     assert (found.replan_every, found.first_plans) == (30, (4, 8))
-    assert found.grid == GridSettings(nodes=(21, 31))
-    assert (found.model.kind, found.model.max_basis) == ("per-action", 200)
-    assert found.model.subset == PRESETS["ours"].model.subset
+    assert found.grid == Discretisation(nodes=(21, 31))
+    assert (processes(found).kind, processes(found).max_basis) == ("per-action", 200)
+    assert processes(found).subset == processes(PRESETS["ours"]).subset
     assert found.planning.depth == 2
     assert found.planning.tolerance == PRESETS["ours"].planning.tolerance
     assert found.stopping.patience == 3
@@ -164,9 +177,9 @@ def test_a_file_changes_what_it_names_and_leaves_the_rest(tmp_path: Path, suffix
 
 
 def test_a_file_goes_over_the_grid_of_the_problem_key_by_key(tmp_path: Path) -> None:
-    grid = GridSettings(nodes=(7, 9), spacing=(1.0, 2.0), hold=5)
+    grid = Discretisation(nodes=(7, 9), spacing=(1.0, 2.0), hold=5)
     found = settings_of("gp-rmax-exp", grid=grid, file=written(tmp_path, "[grid]\nhold = 2\n"))
-    assert found.grid == GridSettings(nodes=(7, 9), spacing=(1.0, 2.0), hold=2)
+    assert found.grid == Discretisation(nodes=(7, 9), spacing=(1.0, 2.0), hold=2)
 
 
 def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
@@ -178,7 +191,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     [
         ("replan_every = ", "bad.toml", r"must be valid TOML; got .*bad\.toml"),
         ("{", "bad.json", r"must be valid JSON; got .*bad\.json"),
-        ("[1, 2]", "list.json", r"must hold a table of settings; got .*list\.json"),
+        ("[1, 2]", "list.json", r"The settings must hold a table; got .*list\.json"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path, text: str, name: str, sentence: str) -> None:
@@ -187,12 +200,12 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path, text: str, name: 
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"settings file must be readable text; got .*nowhere\.toml"):
+    with pytest.raises(ValueError, match=r"The settings must be a readable text file; got .*nowhere\.toml"):
         settings_of("gp-rmax-exp", file=tmp_path / "nowhere.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match=r"settings file must be readable text; got .*bytes\.toml"):
+    with pytest.raises(ValueError, match=r"The settings must be a readable text file; got .*bytes\.toml"):
         settings_of("gp-rmax-exp", file=tmp_path / "bytes.toml")
-    with pytest.raises(ValueError, match=r"settings file must be readable text; got"):
+    with pytest.raises(ValueError, match=r"The settings must be a readable text file; got"):
         settings_of("gp-rmax-exp", file=tmp_path)
 
 
@@ -265,22 +278,28 @@ def test_wrong_values_are_refused_with_their_key_and_what_was_given(
 def test_entries_that_do_not_fit_the_axes_are_refused(name: str, n_dims: int) -> None:
     settings = parse_settings({"grid": {name: [3, 3]}})
     with pytest.raises(ValueError, match=rf"`grid.{name}` must have one entry per axis \({n_dims}\); got 2"):
-        check_settings(settings, task_in(*[1.0] * n_dims))
+        settings.planner(task_in(*[1.0] * n_dims))
     with pytest.raises(ValueError, match=rf"`grid.{name}` must have one entry per axis"):
         GPRMaxAgent(task_in(*[1.0] * n_dims), settings, seed=0)
 
 
 def test_holding_for_longer_than_an_episode_is_refused() -> None:
-    settings = AgentSettings(grid=GridSettings(hold=11))
+    settings = AgentSettings(grid=Discretisation(hold=11))
     with pytest.raises(ValueError, match=r"`grid.hold` must be at most 10; got 11"):
         GPRMaxAgent(task_in(1.0, max_steps=10), settings, seed=0)
     GPRMaxAgent(task_in(1.0, max_steps=11), settings, seed=0)
 
 
 def test_a_grid_that_does_not_fit_into_memory_is_refused_before_it_is_made() -> None:
-    settings = AgentSettings(grid=GridSettings(nodes=(2000, 2000, 2000)))
+    settings = AgentSettings(grid=Discretisation(nodes=(2000, 2000, 2000)))
     with pytest.raises(ValueError, match=r"must fit in memory; 2000 x 2000 x 2000"):
         GPRMaxAgent(task_in(1.0, 1.0, 1.0), settings, seed=0)
+
+
+@pytest.mark.parametrize("learner", ["neural", 7])
+def test_a_learner_that_is_not_in_the_table_is_refused_with_those_that_are(learner: object) -> None:
+    with pytest.raises(ValueError, match=rf"`model.learner` must be one of gp; got {learner!r}"):
+        parse_settings({"model": {"learner": learner, "depth": 3}})
 
 
 # --- grids ----------------------------------------------------------------------------------------------
@@ -288,23 +307,23 @@ def test_a_grid_that_does_not_fit_into_memory_is_refused_before_it_is_made() -> 
 
 @pytest.mark.parametrize("n_dims", range(1, 7))
 def test_a_grid_that_is_not_given_has_a_node_in_the_middle_of_every_axis(n_dims: int) -> None:
-    grid = planning_grid(task_in(*[2.0] * n_dims), AgentSettings())
+    grid = grid_for(task_in(*[2.0] * n_dims), AgentSettings())
     assert all((axis == 0.0).any() for axis in grid.axes)
     assert grid.n_nodes <= 300_000
 
 
 def test_limits_cut_the_box_where_it_is_wider() -> None:
-    settings = AgentSettings(grid=GridSettings(nodes=(5, 5), limits=(1.0, 30.0)))
-    grid = planning_grid(task_in(8.0, 20.0), settings)
+    settings = AgentSettings(grid=Discretisation(nodes=(5, 5), limits=(1.0, 30.0)))
+    grid = grid_for(task_in(8.0, 20.0), settings)
     assert grid.box == Box([-1.0, -10.0], [1.0, 10.0])
 
 
 def test_limits_do_not_change_the_period_of_an_angle() -> None:
     """A circle cut at +-1 is no circle: refuse, or leave the angle whole."""
-    settings = AgentSettings(grid=GridSettings(nodes=(5, 5), limits=(1.0, 1.0)))
+    settings = AgentSettings(grid=Discretisation(nodes=(5, 5), limits=(1.0, 1.0)))
     task = task_in(2.0 * np.pi, 20.0, periodic=[True, False])
     try:
-        grid = planning_grid(task, settings)
+        grid = grid_for(task, settings)
     except ValueError as refused:
         assert "limits" in str(refused)  # noqa: PT017
     else:
@@ -314,7 +333,19 @@ def test_limits_do_not_change_the_period_of_an_angle() -> None:
 def test_limits_that_leave_nothing_of_the_box_are_refused_by_name() -> None:
     task = Task(Box([2.0], [3.0]), np.array([0.0]), lambda s, u, n: -np.ones(len(s)), 0.9, 0.0)
     with pytest.raises(ValueError, match="limits"):
-        planning_grid(task, AgentSettings(grid=GridSettings(nodes=(5,), limits=(1.0,))))
+        grid_for(task, AgentSettings(grid=Discretisation(nodes=(5,), limits=(1.0,))))
+
+
+def test_an_agent_plans_as_its_settings_say() -> None:
+    task = task_in(1.0, 1.0)
+    settings = parse_settings(
+        {"grid": {"nodes": [5, 4], "hold": 2}, "planning": {"tolerance": 0.3, "max_sweeps": 7, "depth": 3}}
+    )
+    planner = settings.planner(task)
+    assert planner.task is task
+    assert planner.grid.shape == (5, 4)
+    assert (planner.discretisation, planner.depth) == (settings.grid, 3)
+    assert planner.limits == Limits(0.3, 7, relative=True)
 
 
 # --- there and back -------------------------------------------------------------------------------------
@@ -323,10 +354,25 @@ def test_limits_that_leave_nothing_of_the_box_are_refused_by_name() -> None:
 @pytest.mark.parametrize("agent", list(AGENTS))
 @pytest.mark.parametrize("preset", list(PRESETS))
 def test_settings_come_back_from_json(agent: str, preset: str) -> None:
-    grid = GridSettings(nodes=(7, 9), spacing=(1.5, 1.0), limits=(0.1, 4.0), hold=3)
+    grid = Discretisation(nodes=(7, 9), spacing=(1.5, 1.0), limits=(0.1, 4.0), hold=3)
     settings = settings_of(agent, preset=preset, grid=grid)
     assert parse_settings(json.loads(json.dumps(settings.model_dump(mode="json")))) == settings
     assert parse_settings(json.loads(settings.model_dump_json())) == settings
+
+
+def test_the_document_of_a_model_names_its_learner_and_may_leave_it_out() -> None:
+    document = PRESETS["paper"].model_dump(mode="json")
+    assert document["model"] == {
+        "learner": "gp",
+        "kind": "per-action",
+        "metric": "axes",
+        "subset": 150,
+        "max_basis": 1000,
+        "basis_tolerance": 0.01,
+        "refit_growth": 1.25,
+    }
+    del document["model"]["learner"]  # as files and runs said it before there was a choice
+    assert parse_settings(document) == PRESETS["paper"]
 
 
 @given(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
 from optimist.cli.main import main
-from tests.cli.running import Say
+from tests.cli.running import Say, SayJson, only_object
 
 
 @pytest.fixture
@@ -22,5 +23,17 @@ def say(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         out, err = capsys.readouterr()
         code = ended.value.code
         return (code if isinstance(code, int) else 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def say_json(say: Say) -> SayJson:
+    """The same; the one object it prints."""
+
+    def call(*arguments: str) -> dict[str, Any]:
+        code, out, err = say(*arguments, "--json")
+        assert (code, err) == (0, "")
+        return only_object(out)
 
     return call

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -12,15 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from optimist import GPRMax
-from optimist.experiments.online import learning_settings, start_run
+from optimist.experiments.online import start_run
+from optimist.experiments.problems import find_problem
 from optimist.runs import RunStore
-from tests.cli.running import Say, heed_ctrl_c, run
+from tests.cli.running import Say, SayJson, heed_ctrl_c, only_object, require_refused, run
 from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded
 
 SETTINGS = """
@@ -44,8 +44,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one episode, undisturbed."""
     place = tmp_path_factory.mktemp("finished")
     (place / "settings.toml").write_text(SETTINGS)
-    chosen = learning_settings("mountain-car", "gp-rmax-exp", file=place / "settings.toml")
-    with start_run("mountain-car", chosen, agent="gp-rmax-exp", seed=0, run=place / "run") as learner:
+    car, file = find_problem("mountain-car"), place / "settings.toml"
+    with start_run(car, "gp-rmax-exp", seed=0, run=place / "run", file=file) as learner:
         learner.learn(episodes=1)
     return place / "run"
 
@@ -53,12 +53,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(finished: Path) -> Recorded:
     return recorded(finished)
-
-
-def only_object(out: str) -> dict[str, Any]:
-    assert out.count("\n") == 1
-    result: dict[str, Any] = json.loads(out)
-    return result
 
 
 def n_recorded(directory: Path) -> int:
@@ -190,6 +184,85 @@ def test_help_explains_the_command(say: Say, command: str) -> None:
     assert "--json" in out
 
 
+# --- Sarsa: the same commands ---
+
+
+@pytest.fixture(scope="module")
+def finished_sarsa(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 60 episodes."""
+    place = tmp_path_factory.mktemp("sarsa") / "run"
+    with start_run(find_problem("mountain-car"), "sarsa-fine", seed=1, run=place, episodes=60) as learner:
+        learner.learn(episodes=60)
+    return place
+
+
+def test_sarsa_prints_the_keys_that_the_others_print(
+    tmp_path: Path, finished: Path, finished_sarsa: Path, say_json: SayJson
+) -> None:
+    result = say_json(
+        "learn", "mountain-car", "--agent", "sarsa-fine", "--episodes", "60", "--seed", "1",
+        "--run", str(tmp_path / "run"),
+    )  # fmt: skip
+    directory = shutil.copytree(finished, tmp_path / "other")
+    assert set(result) == set(say_json("resume", str(directory), "--episodes", "1")) >= LEARN_KEYS
+    assert (result["agent"], result["problem"], result["seed"]) == ("sarsa-fine", "mountain-car", 1)
+    assert (result["plans"], result["stopped_learning_at"]) == (0, None)
+    with RunStore.open(finished_sarsa, writing=False) as store:
+        assert result["episodes"] == [asdict(row) for row in store.episodes()]
+    assert result["transitions"] == result["episodes"][-1]["transitions"]
+    assert len(result["episodes"]) == 60
+
+
+def test_sarsa_draws_what_it_learned(tmp_path: Path, say: Say) -> None:
+    code, out, err = say(
+        "learn", "mountain-car", "--agent", "sarsa-coarse", "--episodes", "60",
+        "--run", str(tmp_path / "run"), "--plot", str(tmp_path / "learned.png"),
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert out.count("total reward") == 10  # of many episodes some, evenly spread
+    assert "nodes" not in out
+    assert (tmp_path / "learned.png").read_bytes().startswith(b"\x89PNG")
+    again = say("resume", str(tmp_path / "run"), "--plot", str(tmp_path / "again.svg"), "--json")
+    assert only_object(again[1])["plot"] == str(tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_sarsa_is_evaluated_from_random_states_too_and_nothing_changes(
+    finished_sarsa: Path, say_json: SayJson
+) -> None:
+    before = (finished_sarsa / "run.sqlite").read_bytes()
+    arguments = ("evaluate", str(finished_sarsa), "--random", "3")
+    result = say_json(*arguments)
+    episodes = result["episodes"]
+    assert [episode["kind"] for episode in episodes] == ["paper", "random", "random", "random"]
+    assert len({tuple(episode["start"]) for episode in episodes}) == 4
+    for episode in episodes:
+        assert episode["total_reward"] == -episode["steps"]
+    assert result["transitions"] > 0
+    assert (finished_sarsa / "run.sqlite").read_bytes() == before
+    assert say_json(*arguments) == result
+    assert say_json(*arguments, "--seed", "1")["episodes"][1]["start"] != episodes[1]["start"]
+
+
+def test_sarsa_goes_on_with_as_many_episodes_as_asked_for(
+    tmp_path: Path, finished_sarsa: Path, say_json: SayJson
+) -> None:
+    directory = shutil.copytree(finished_sarsa, tmp_path / "run")
+    result = say_json("resume", str(directory), "--episodes", "63")
+    assert [row["episode"] for row in result["episodes"]] == list(range(1, 64))
+    assert say_json("resume", str(directory))["episodes"] == result["episodes"]
+
+
+@pytest.mark.parametrize("option", [["--preset", "paper"], ["--settings", "settings.toml"]])
+def test_sarsa_has_settings_of_its_own(
+    tmp_path: Path, settings: str, say: Say, monkeypatch: pytest.MonkeyPatch, option: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = say("learn", "mountain-car", "--agent", "sarsa-fine", "--run", "run", *option)
+    assert "must be left out with sarsa-fine" in require_refused(answer)
+    assert not (tmp_path / "run").exists()
+
+
 # --- Ctrl-C ---
 
 
@@ -229,8 +302,9 @@ def test_ctrl_c_ends_with_a_sentence_that_says_how_to_go_on_and_it_does(
 
 def test_ctrl_c_while_a_run_is_brought_back_says_how_to_go_on_too(tmp_path: Path, say: Say) -> None:
     (tmp_path / "slow.toml").write_text("replan_every = 2\n[grid]\nnodes = [71, 71]\n")
-    chosen = learning_settings("mountain-car", "gp-rmax-exp", file=tmp_path / "slow.toml")
-    with start_run("mountain-car", chosen, agent="gp-rmax-exp", seed=0, run=tmp_path / "whole") as learner:
+    car, file = find_problem("mountain-car"), tmp_path / "slow.toml"
+    with start_run(car, "gp-rmax-exp", seed=0, run=tmp_path / "whole", file=file) as learner:
+        assert isinstance(learner, GPRMax)
         learner.learn(50)
     directory = cut_short(tmp_path / "whole", tmp_path / "run", 50)
     with sqlite3.connect(directory / "run.sqlite") as connection:
@@ -246,16 +320,6 @@ def test_ctrl_c_while_a_run_is_brought_back_says_how_to_go_on_too(tmp_path: Path
 # --- bad input: one sentence, exit code 2, nothing left behind ---
 
 
-def require_refused(answer: tuple[int, str, str]) -> str:
-    code, out, err = answer
-    assert code == 2
-    assert out == ""
-    assert err.startswith("optimist: ")
-    assert err.count("\n") == 1
-    assert err.endswith(".\n")
-    return err
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -266,7 +330,7 @@ def require_refused(answer: tuple[int, str, str]) -> str:
         (["learn", "mountain-car", "--episodes", "-3"], "got -3"),
         (["learn", "mountain-car", "--seed", "-1"], "seed` must be a whole number, not negative; got -1"),
         (["learn", "mountain-car", "--settings", "nowhere.toml"], "nowhere.toml"),
-        (["learn", "mountain-car", "--settings", "."], "settings file"),
+        (["learn", "mountain-car", "--settings", "."], "settings must be a readable text file"),
         (["learn", "mountain-car", "--plot", "picture.txt"], "picture.txt"),
         (["learn", "mountain-car", "--plot", "nowhere/picture.png"], "nowhere"),
         (["resume", "nowhere"], "nowhere"),
@@ -300,7 +364,7 @@ def test_what_is_no_option_or_no_number_is_a_usage_error(
     [
         ("s.toml", "replan_every = ", "valid TOML"),
         ("s.json", "{", "valid JSON"),
-        ("s.json", "[1, 2]", "table of settings"),
+        ("s.json", "[1, 2]", "settings must hold a table"),
         ("s.toml", "replan_evry = 5", "'replan_evry'"),
         ("s.toml", "[grid]\nnods = [5, 5]", "'grid.nods'"),
         ("s.toml", "[nothing]\nx = 1", "'nothing'"),
@@ -405,10 +469,14 @@ def test_run_without_a_plan_cannot_be_evaluated(tmp_path: Path, finished: Path, 
 
 
 @pytest.mark.parametrize("command", ["resume", "evaluate"])
-def test_run_of_an_outside_environment_is_left_to_python(tmp_path: Path, say: Say, command: str) -> None:
+def test_run_of_an_outside_environment_must_have_its_problem_named(
+    tmp_path: Path, say: Say, command: str
+) -> None:
     with GPRMax(Line(), settings=SMALL, run=tmp_path / "run") as learner:
         learner.learn(3)
-    assert "GPRMax.resume" in require_refused(say(command, str(tmp_path / "run"), "--json"))
+    before = n_recorded(tmp_path / "run")
+    assert "--problem FILE.py:FUNCTION" in require_refused(say(command, str(tmp_path / "run"), "--json"))
+    assert n_recorded(tmp_path / "run") == before
 
 
 @pytest.mark.parametrize("command", ["resume", "evaluate"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run, run_json
+from tests.cli.running import Say, SayJson, run, run_json
 
 CONTRACT = {
     "problem", "nodes", "n_nodes", "sweeps", "converged", "residual", "total_reward", "steps", "seconds",
@@ -25,14 +25,14 @@ def test_mountain_car_takes_103_steps_and_json_has_the_contract_keys() -> None:
     assert result["rollouts"][0]["terminated"]
 
 
-def test_the_headline_is_the_worst_of_the_starts() -> None:
-    result = run_json("plan", "bicycle", "--nodes", "6,6,6,6")
+def test_the_headline_is_the_worst_of_the_starts(say_json: SayJson) -> None:
+    result = say_json("plan", "bicycle", "--nodes", "6,6,6,6")
     assert len(result["rollouts"]) == 2
     assert result["total_reward"] == min(episode["total_reward"] for episode in result["rollouts"])
 
 
-def test_certificate_nearby_starts_and_options_are_reported() -> None:
-    result = run_json(
+def test_certificate_nearby_starts_and_options_are_reported(say_json: SayJson) -> None:
+    result = say_json(
         "plan", "pendulum", "--nodes", "21,21", "--spacing", "1,1.5", "--backup", "eq7-exact",
         "--tolerance", "1e-3", "--max-sweeps", "5000", "--certify", "--nearby", "3", "--hold", "2",
         "--lookahead", "1",
@@ -46,38 +46,38 @@ def test_certificate_nearby_starts_and_options_are_reported() -> None:
     assert result["nearby"]["worst"] == min(rewards)
 
 
-def test_no_upper_bound_is_null_with_discount_1() -> None:
-    result = run_json("plan", "acrobot", "--nodes", "7,7,7,7", "--lookahead", "0", "--certify")
+def test_no_upper_bound_is_null_with_discount_1(say_json: SayJson) -> None:
+    result = say_json("plan", "acrobot", "--nodes", "7,7,7,7", "--lookahead", "0", "--certify")
     assert result["certificate"]["upper"] is None
 
 
-def test_uniform_spacing_and_the_papers_recipe_agree() -> None:
-    ours = run_json("plan", "bicycle", "--nodes", "5,5,5,5", "--spacing", "uniform", "--hold", "1",
+def test_uniform_spacing_and_the_papers_recipe_agree(say_json: SayJson) -> None:
+    ours = say_json("plan", "bicycle", "--nodes", "5,5,5,5", "--spacing", "uniform", "--hold", "1",
                     "--lookahead", "0")  # fmt: skip
-    paper = run_json("plan", "bicycle", "--recipe", "paper", "--nodes", "5,5,5,5")
+    paper = say_json("plan", "bicycle", "--recipe", "paper", "--nodes", "5,5,5,5")
     assert ours["total_reward"] == paper["total_reward"]
     assert paper["spacing"] == [1.0] * 4
 
 
-def test_not_converging_is_told_not_failed() -> None:
-    ran = run("plan", "mountain-car", "--nodes", "20,20", "--max-sweeps", "3")
-    assert ran.returncode == 0
-    assert "NOT converged" in ran.stdout
+def test_not_converging_is_told_not_failed(say: Say) -> None:
+    code, out, err = say("plan", "mountain-car", "--nodes", "20,20", "--max-sweeps", "3")
+    assert (code, err) == (0, "")
+    assert "NOT converged" in out
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
-def test_picture_is_written_whole(tmp_path: Path, suffix: str) -> None:
+def test_picture_is_written_whole(tmp_path: Path, suffix: str, say_json: SayJson) -> None:
     file = tmp_path / f"plan.{suffix}"
-    result = run_json("plan", "mountain-car", "--nodes", "20,20", "--plot", str(file))
+    result = say_json("plan", "mountain-car", "--nodes", "20,20", "--plot", str(file))
     assert result["plot"] == str(file)
     magic = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[suffix]
     assert file.read_bytes().startswith(magic)
     assert [entry.name for entry in tmp_path.iterdir()] == [file.name]
 
 
-def test_slice_of_a_4d_system_is_drawn(tmp_path: Path) -> None:
+def test_slice_of_a_4d_system_is_drawn(tmp_path: Path, say_json: SayJson) -> None:
     file = tmp_path / "slice.png"
-    run_json(
+    say_json(
         "plan", "acrobot", "--nodes", "5,5,5,5", "--lookahead", "0", "--plot", str(file), "--axes", "0,2"
     )
     assert file.stat().st_size > 10_000
@@ -88,7 +88,8 @@ def test_slice_of_a_4d_system_is_drawn(tmp_path: Path) -> None:
     [
         (
             ["plan", "moon-lander"],
-            "must be one of mountain-car, pendulum, bicycle, acrobot; got 'moon-lander'",
+            "must be one of mountain-car, pendulum, bicycle, acrobot, or your own as FILE.py:FUNCTION; "
+            "got 'moon-lander'",
         ),
         (["plan", "mountain-car", "--nodes", "100"], "--nodes must be one whole number per axis (2)"),
         (["plan", "mountain-car", "--nodes", "100,1"], "--nodes must be at least 2 on every axis; got 100,1"),
@@ -112,26 +113,35 @@ def test_slice_of_a_4d_system_is_drawn(tmp_path: Path) -> None:
         (["plan", "mountain-car", "--nodes", "1000000000,2"], "must fit in memory"),
         (["plan", "mountain-car", "--nodes", "9" * 400 + ",2"], "--nodes must be one whole number per axis"),
         (["plan", "acrobot", "--lookahead", "24"], "from 1 to 18 steps with 2 actions"),
-        (["plan", "mountain-car", "--hold", "100000"], "`hold` must be a whole number from 1 to 500"),
+        (["plan", "mountain-car", "--hold", "100000"], "`grid.hold` must be at most 500; got 100000"),
         (["plan", "mountain-car", "--tolerance", "inf"], "`tolerance` must be positive; got inf"),
         (["plan", "mountain-car", "--spacing", "2000,1"], "must be increasing"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence_and_exit_code_2(
-    arguments: list[str], says: str, tmp_path: Path
+    arguments: list[str], says: str, tmp_path: Path, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = run(*arguments, cwd=tmp_path)
-    assert ran.returncode == 2
-    assert says in ran.stderr
-    assert ran.stderr.count("\n") == 1
-    assert "Traceback" not in ran.stderr
-    assert ran.stdout == ""
+    monkeypatch.chdir(tmp_path)
+    code, out, err = say(*arguments)
+    assert code == 2
+    assert says in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert out == ""
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_grid_too_large_is_told_the_size_that_fits() -> None:
-    ran = run("plan", "acrobot", "--nodes", "200,200,200,200")
-    fitting = ran.stderr.rsplit("available. ", 1)[1].split(" nodes would fit")[0]
+def test_bad_input_is_no_traceback_in_a_process_of_its_own_either(tmp_path: Path) -> None:
+    ran = run("plan", "mountain-car", "--nodes", "100", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("optimist: --nodes must be one whole number per axis (2)")
+    assert ran.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_grid_too_large_is_told_the_size_that_fits(say: Say) -> None:
+    _, _, err = say("plan", "acrobot", "--nodes", "200,200,200,200")
+    fitting = err.rsplit("available. ", 1)[1].split(" nodes would fit")[0]
     counts = [int(count) for count in fitting.split(",")]
     assert len(counts) == 4
     assert all(2 <= count < 200 for count in counts)

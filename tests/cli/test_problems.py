@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from optimist.systems import SYSTEMS
-from tests.cli.running import run, run_json
+from tests.cli.running import Say, SayJson, run
 
 
-def test_json_has_the_contract_keys() -> None:
-    problems = run_json("problems")["problems"]
+def test_json_has_the_contract_keys(say_json: SayJson) -> None:
+    problems = say_json("problems")["problems"]
     assert [entry["name"] for entry in problems] == ["mountain-car", "pendulum", "bicycle", "acrobot"]
     for entry in problems:
         assert set(entry) == {"name", "gymnasium_id", "state_dim", "n_actions", "discount", "best_known"}
 
 
-def test_every_problem_is_listed_for_people() -> None:
-    listed = run("problems").stdout
+def test_every_problem_is_listed_for_people(say: Say) -> None:
+    _, listed, _ = say("problems")
     for system in SYSTEMS.values():
         assert system.name in listed
         assert system.gymnasium_id in listed

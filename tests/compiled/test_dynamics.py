@@ -10,8 +10,9 @@ import pytest
 from numba import float64, njit
 
 from optimist.arrays import FloatArray
-from optimist.compiled.dynamics import READ, compiled_for
-from optimist.systems import SYSTEMS, System
+from optimist.compiled.dynamics import READ, STEP_ROWS, compiled_for, step_rows
+from optimist.systems import SYSTEMS
+from optimist.systems.system import System
 
 EVERY_SYSTEM = pytest.mark.parametrize("system", SYSTEMS.values(), ids=list(SYSTEMS))
 
@@ -29,6 +30,7 @@ def test_a_single_step_is_a_row_of_a_batch(system: System) -> None:
     states, controls = random_rows(system, 300, seed=0)
     together = system.dynamics(states, controls)
     alone = np.empty_like(states)
+    assert system.step is not None
     for k in range(len(states)):
         system.step(states[k], controls[k], alone[k])
     np.testing.assert_array_equal(alone, together)
@@ -52,6 +54,7 @@ def test_outcomes_are_the_rewards_and_ends_of_the_task(system: System) -> None:
     next_states = system.dynamics(states, controls)
     rewards = system.task.rewards(states, controls, next_states)
     ended = system.task.terminal(next_states)
+    assert system.outcome is not None
     outcomes = [system.outcome(*row) for row in zip(states, controls.copy(), next_states, strict=True)]
     np.testing.assert_allclose([reward for reward, _ in outcomes], rewards, rtol=1e-15, atol=0.0)
     assert [end for _, end in outcomes] == ended.tolist()
@@ -74,6 +77,12 @@ def test_wrong_shapes_are_refused_before_compiled_code_reads_past_the_end(system
         system.dynamics(states, controls[:, :0])
     with pytest.raises(ValueError, match=r"States must have shape \(n, "):
         system.dynamics(states[:, :1], controls)
+
+
+def test_one_loop_over_rows_is_compiled_for_all_systems() -> None:
+    for system in SYSTEMS.values():
+        system.dynamics(*random_rows(system, 3, seed=4))
+    assert step_rows.signatures == [STEP_ROWS.args]
 
 
 def test_functions_are_compiled_once_for_one_signature_from_any_thread() -> None:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.compiled.interpolation import interpolate_many, locate
 from optimist.grid import Grid
 from tests.naive.interpolation import bracket, corners, flat, unflat, weights_of_point
 
-FloatArray = NDArray[np.float64]
 Lookup = tuple[FloatArray, NDArray[np.int64], FloatArray, FloatArray, NDArray[np.int64]]
 DIMS = range(1, 7)
 

@@ -9,7 +9,8 @@ from optimist.agents.sarsa import SarsaAgent, SarsaSettings, episode_key
 from optimist.agents.tile_coding import TilingGroup
 from optimist.compiled.sarsa import uniform
 from optimist.experiments.sarsa_settings import sarsa_settings
-from optimist.systems import SYSTEMS, System
+from optimist.systems import SYSTEMS
+from optimist.systems.system import System
 from tests.naive import sarsa as naive
 
 N_EPISODES = 3
@@ -27,6 +28,8 @@ def world_of(system: System) -> naive.World:
 
 def compare(system: System, settings: SarsaSettings, *, seed: int) -> None:
     task = system.task
+    assert system.step is not None
+    assert system.outcome is not None
     ours = SarsaAgent(task, settings, seed=seed)
     twin = naive.NaiveSarsa(
         task.box, settings, ours.coding.shifts, task.n_actions, task.discount, task.max_steps
@@ -39,11 +42,8 @@ def compare(system: System, settings: SarsaSettings, *, seed: int) -> None:
         assert made.terminated.tolist() == [ended]
         assert made.total_rewards[0] == pytest.approx(total, rel=1e-12)
     expected = np.zeros_like(ours.weights)
-    for state in set(twin.path):
-        tiles = ours.coding.tiles(np.array([state]))[0]
-        for tile, name in zip(
-            tiles, naive.active_tiles(task.box, settings, ours.coding.shifts, state), strict=True
-        ):
+    for tiles, names in zip(ours.coding.tiles(np.array(list(twin.seen))), twin.seen.values(), strict=True):
+        for tile, name in zip(tiles, names, strict=True):
             expected[tile] = [twin.weights[name, a] for a in range(task.n_actions)]
     assert np.abs(expected).max() > 0.01
     np.testing.assert_allclose(ours.weights, expected, rtol=0.0, atol=1e-12)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from optimist.arrays import FloatArray
 from optimist.compiled import sweeps as kernels
 from tests.naive import sweeps as naive
 from tests.naive.random_tables import random_tables
 from tests.naive.sweeps import KernelInput, NodeRange
-
-FloatArray = NDArray[np.float64]
 
 SHAPES = {
     1: (5,),

@@ -1,8 +1,13 @@
-"""Every agent on every environment: the same contract, whoever made the environment."""
+"""Every kind of agent on every system of ours, and GP-RMAX on anybody's environment: the same contract.
+
+What takes time is learning, so runs are shared by the tests, which leave them as they are. Which agent it is
+and which environment are different matters: not every pair of them is tried.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -13,11 +18,218 @@ import numpy as np
 import pytest
 
 import optimist
-from optimist.agents import AGENTS, PRESETS, AgentSettings, GridSettings, settings_of
+from optimist.agents import AGENTS, PRESETS, AgentSettings, settings_of
 from optimist.arrays import FloatArray
+from optimist.discretisation import Discretisation
 from optimist.environments.system_environment import SystemEnvironment
-from optimist.runs import Event, Stepped
+from optimist.experiments.kinds import KINDS
+from optimist.experiments.online import evaluate, open_run, start_run
+from optimist.experiments.problems import Problem, find_problem
+from optimist.experiments.sarsa_runs import SarsaRun
+from optimist.experiments.sarsa_settings import SARSA_AGENTS, SETTINGS
+from optimist.runs import Event, RunError, RunStore, Session, Stepped
+from optimist.runs.loop import Ended
+from optimist.systems import NAMES
+from optimist.task import Task
 from tests.environments.test_adapter import cart_pole, mountain_car, pendulum
+
+COLUMNS = ("states", "actions", "rewards", "next_states", "terminated", "truncated")
+
+
+def nodes_for(n_dims: int) -> tuple[int, ...]:
+    """Few of them."""
+    return (9 if n_dims <= 2 else 5,) * n_dims
+
+
+def states_of(run: Session[Any], count: int = 25) -> FloatArray:
+    """Inside the box and somewhat beyond."""
+    box, stream = run.task.box, np.random.default_rng(3)
+    return stream.uniform(box.low - 0.1 * box.widths, box.high + 0.1 * box.widths, size=(count, box.n_dims))
+
+
+def assert_equal_runs(one: Session[Any], other: Session[Any]) -> None:
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(one.transitions, name), getattr(other.transitions, name))
+    assert one.episodes == other.episodes
+    assert one.num_timesteps == other.num_timesteps
+    assert one.stopped_learning_at == other.stopped_learning_at
+    states = states_of(one)
+    np.testing.assert_array_equal(one.policy.greedy(states), other.policy.greedy(states))
+    np.testing.assert_array_equal(one.value(states), other.value(states))
+    np.testing.assert_array_equal(one.uncertainty(states), other.uncertainty(states))
+    if isinstance(one, optimist.GPRMax) and isinstance(other, optimist.GPRMax):
+        np.testing.assert_array_equal(one.plan.q_values, other.plan.q_values)
+
+
+def assert_possible(run: Session[Any]) -> None:
+    """Transitions are connected, paid and ended as the task says, and episodes are theirs."""
+    seen, task = run.transitions, run.task
+    assert len(seen) == run.num_timesteps
+    over = seen.terminated | seen.truncated
+    for t in np.flatnonzero(~over[:-1]) + 1:
+        np.testing.assert_array_equal(seen.states[t], seen.next_states[t - 1])
+    promised = task.rewards(seen.states, task.controls[seen.actions], seen.next_states)
+    np.testing.assert_allclose(seen.rewards, promised, rtol=2e-3, atol=1e-5)
+    np.testing.assert_array_equal(seen.terminated, task.terminal(seen.next_states))
+    assert [row.transitions for row in run.episodes] == (np.flatnonzero(over) + 1).tolist()
+
+
+def assert_answers_for_one_and_for_many(run: Session[Any]) -> None:
+    states = states_of(run)
+    many, nothing = run.predict(states)
+    assert nothing is None
+    assert many.shape == (25,)
+    assert np.issubdtype(many.dtype, np.integer)
+    np.testing.assert_array_equal(run.policy.greedy(states), many)
+    for state, action in zip(states[:10], many[:10], strict=True):
+        one, nothing = run.predict(state)
+        assert nothing is None
+        assert np.ndim(one) == 0
+        assert int(one) == action
+        assert run.env is not None
+        assert run.env.action_space.contains(one)
+        again, _ = run.predict(state.tolist(), state=None, episode_start=None, deterministic=False)
+        assert again == one
+    row, _ = run.predict(states[:1])
+    assert row.shape == (1,)
+
+
+# --- every kind of agent on every system of ours --------------------------------------------------------
+
+CASES = [
+    (system, agent)
+    for system, agent in product(NAMES, KINDS)
+    if agent not in SARSA_AGENTS or system in SETTINGS  # its tilings are chosen problem by problem
+]
+
+
+SOME = 12  # transitions
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A run that was closed and opened again on its way, and one that was not."""
+
+    problem: Problem
+    agent: str
+    directory: Path
+    heard: list[Event]  # by a callback, before it was closed
+    whole: Session[Any]
+
+
+def go_on(run: Session[Any], amount: int, heard: list[Event] | None = None) -> None:
+    """Some transitions more, or episodes, of an agent that learns those whole."""
+    heard = heard if heard is not None else []
+    if isinstance(run, SarsaRun):
+        run.learn(episodes=len(run.episodes) + amount, callback=heard.append)
+    else:
+        run.learn(SOME * amount, callback=heard.append)
+
+
+@pytest.fixture(scope="module", params=CASES, ids="/".join)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    name, agent = request.param
+    problem, directory = find_problem(name), tmp_path_factory.mktemp("run") / "run"
+    file = None
+    if agent in AGENTS:
+        file = tmp_path_factory.mktemp("settings") / "tiny.toml"
+        file.write_text(
+            f"[grid]\nnodes = {list(nodes_for(problem.task.box.n_dims))}\n[model]\nrefit_growth = 9.0\n",
+            encoding="utf-8",
+        )
+    heard: list[Event] = []
+    with start_run(problem, agent, seed=0, run=directory, episodes=9, file=file) as run:
+        go_on(run, 2, heard)
+    reopened, _ = open_run(directory, writing=True)
+    with reopened:
+        go_on(reopened, 1)
+    kind = KINDS[agent]
+    whole = kind.start(problem, kind.choose(problem, "ours", file), 0)
+    go_on(whole, 3)
+    return Case(problem, agent, directory, heard, whole)
+
+
+def looked_at(case: Case) -> Session[Any]:
+    run, problem = open_run(case.directory, writing=False)
+    assert problem.name == case.problem.name
+    return run
+
+
+def test_a_run_that_was_opened_again_went_on_as_if_it_had_never_been_closed(case: Case) -> None:
+    with looked_at(case) as run:
+        assert type(run) is type(case.whole)
+        assert_equal_runs(run, case.whole)
+
+
+def test_a_run_says_what_it_is(case: Case) -> None:
+    with RunStore.open(case.directory, writing=False) as store:
+        header = store.header
+    assert (header["agent"], header["problem"], header["seed"]) == (case.agent, case.problem.name, 0)
+    with looked_at(case) as run:
+        assert (run.seed, run.task) == (case.whole.seed, case.problem.task)
+
+
+def test_a_run_makes_the_transitions_or_episodes_it_was_told_to(case: Case) -> None:
+    whole = case.whole
+    if case.agent in SARSA_AGENTS:
+        assert [row.episode for row in whole.episodes] == [1, 2, 3]
+        assert whole.num_timesteps == sum(row.steps for row in whole.episodes)
+        assert len(whole.transitions) == 0  # nobody sees them
+    else:
+        assert whole.num_timesteps == 3 * SOME
+        assert_possible(whole)
+
+
+def test_whoever_listens_hears_of_everything_once(case: Case) -> None:
+    steps = [event.number for event in case.heard if isinstance(event, Stepped)]
+    ended = [
+        event.ended
+        for event in case.heard
+        if isinstance(event, Ended) or (isinstance(event, Stepped) and event.ended is not None)
+    ]
+    if case.agent in SARSA_AGENTS:
+        assert not steps
+        assert ended == case.whole.episodes[:2]
+    else:
+        assert steps == list(range(1, 2 * SOME + 1))
+        assert ended == [row for row in case.whole.episodes if row.transitions <= 2 * SOME]
+
+
+def test_every_kind_answers_for_one_observation_and_for_many(case: Case) -> None:
+    assert_answers_for_one_and_for_many(case.whole)
+
+
+def test_every_kind_says_what_states_are_worth_and_how_unsure_that_is_or_nothing(case: Case) -> None:
+    states = states_of(case.whole)
+    values, unsure = case.whole.value(states), case.whole.uncertainty(states)
+    if values is not None:
+        assert values.shape == (25,)
+        assert np.isfinite(values).all()
+    if unsure is not None:
+        assert unsure.shape == (25, case.problem.task.n_actions)
+        assert ((unsure >= 0.0) & (unsure <= 1.0 + 1e-12)).all()
+    assert case.problem.task.box.contains(np.array([case.whole.box.low, case.whole.box.high])).all()
+
+
+def test_every_kind_can_be_evaluated_and_learns_nothing_from_it(case: Case) -> None:
+    with looked_at(case) as run:
+        found = evaluate(run, case.problem, n_random=3, seed=1)
+        assert_equal_runs(run, case.whole)
+    assert [kind for kind, _ in found] == ["paper", "random"]
+    np.testing.assert_array_equal(found[0][1].starts, case.problem.starts)
+    for _, rollouts in found:
+        assert np.isfinite(rollouts.total_rewards).all()
+        assert (rollouts.steps[~rollouts.terminated] == case.problem.task.max_steps).all()
+
+
+def test_what_is_only_looked_at_cannot_be_gone_on_with(case: Case) -> None:
+    with looked_at(case) as run, pytest.raises(RunError):
+        go_on(run, 1)
+    with looked_at(case) as run:
+        assert_equal_runs(run, case.whole)
+
+
+# --- GP-RMAX on anybody's environment -------------------------------------------------------------------
 
 STEPS = 60
 ENVIRONMENTS: dict[str, Callable[[], gymnasium.Env[Any, Any]]] = {
@@ -29,87 +241,66 @@ ENVIRONMENTS: dict[str, Callable[[], gymnasium.Env[Any, Any]]] = {
     "Pendulum-v1": pendulum,
     "CartPole-v1": cart_pole,
 }
-EVERYTHING = [pytest.param(*chosen, id="-".join(chosen)) for chosen in product(ENVIRONMENTS, AGENTS, PRESETS)]
-every_agent_and_environment = pytest.mark.parametrize(("environment", "agent", "preset"), EVERYTHING)
+OURS = ("gp-rmax-exp", "ours")
+CHOSEN = list(
+    dict.fromkeys(
+        [
+            *((environment, *OURS) for environment in ENVIRONMENTS),
+            *product(["mountain-car"], AGENTS, PRESETS),
+            *product(["CartPole-v1"], AGENTS, ["paper"]),
+        ]
+    )
+)
 every_environment = pytest.mark.parametrize("environment", list(ENVIRONMENTS))
 
 
+def task_of(environment: str) -> Task:
+    task = ENVIRONMENTS[environment]().get_wrapper_attr("task")
+    assert isinstance(task, Task)
+    return task
+
+
 def tiny(n_dims: int, agent: str, preset: str) -> AgentSettings:
-    per_axis = 9 if n_dims <= 2 else 5
-    return settings_of(agent, preset=preset, grid=GridSettings(nodes=(per_axis,) * n_dims))
+    return settings_of(agent, preset=preset, grid=Discretisation(nodes=nodes_for(n_dims)))
 
 
 def made(
     environment: str, agent: str = "gp-rmax-exp", preset: str = "ours", *, seed: int = 0
 ) -> optimist.GPRMax:
-    env = ENVIRONMENTS[environment]()
-    n_dims = env.get_wrapper_attr("task").box.n_dims
-    return optimist.GPRMax(env, settings=tiny(n_dims, agent, preset), agent=agent, seed=seed)
+    settings = tiny(task_of(environment).box.n_dims, agent, preset)
+    return optimist.GPRMax(ENVIRONMENTS[environment](), settings=settings, agent=agent, seed=seed)
 
 
 @cache
-def learned(
-    environment: str, agent: str = "gp-rmax-exp", preset: str = "ours", seed: int = 0
-) -> optimist.GPRMax:
+def learned(environment: str, agent: str = "gp-rmax-exp", preset: str = "ours") -> optimist.GPRMax:
     """Not to be changed: shared by the tests."""
-    return made(environment, agent, preset, seed=seed).learn(STEPS)
+    return made(environment, agent, preset).learn(STEPS)
 
 
-def states_of(learner: optimist.GPRMax, count: int = 25) -> FloatArray:
-    """Inside the box and somewhat beyond."""
-    box, stream = learner.task.box, np.random.default_rng(3)
-    return stream.uniform(box.low - 0.1 * box.widths, box.high + 0.1 * box.widths, size=(count, box.n_dims))
+# of the module: so the tests of one run follow each other, and one process makes it
+@pytest.fixture(scope="module", params=CHOSEN, ids="-".join)
+def chosen(request: pytest.FixtureRequest) -> tuple[str, str, str]:
+    found: tuple[str, str, str] = request.param
+    return found
 
 
-def assert_equal_runs(one: optimist.GPRMax, other: optimist.GPRMax) -> None:
-    for name in ("states", "actions", "rewards", "next_states", "terminated", "truncated"):
-        np.testing.assert_array_equal(getattr(one.transitions, name), getattr(other.transitions, name))
-    np.testing.assert_array_equal(one.plan.q_values, other.plan.q_values)
-    assert one.episodes == other.episodes
+def test_every_agent_and_preset_and_environment_is_among_the_chosen() -> None:
+    assert {environment for environment, _, _ in CHOSEN} == set(ENVIRONMENTS)
+    assert {(agent, preset) for _, agent, preset in CHOSEN} == set(product(AGENTS, PRESETS))
 
 
-@every_agent_and_environment
-def test_it_makes_the_transitions_it_was_told_to(environment: str, agent: str, preset: str) -> None:
-    learner = learned(environment, agent, preset)
-    seen = learner.transitions
-    assert len(seen) == learner.num_timesteps == STEPS
-    task = learner.task
-    for t in range(1, STEPS):
-        if not (seen.terminated[t - 1] or seen.truncated[t - 1]):
-            np.testing.assert_array_equal(seen.states[t], seen.next_states[t - 1])
-    promised = task.rewards(seen.states, task.controls[seen.actions], seen.next_states)
-    np.testing.assert_allclose(seen.rewards, promised, rtol=2e-3, atol=1e-5)
-    np.testing.assert_array_equal(seen.terminated, task.terminal(seen.next_states))
-    ends = np.flatnonzero(seen.terminated | seen.truncated) + 1
-    assert [row.transitions for row in learner.episodes] == ends.tolist()
+def test_it_makes_the_transitions_it_was_told_to(chosen: tuple[str, str, str]) -> None:
+    learner = learned(*chosen)
+    assert len(learner.transitions) == learner.num_timesteps == STEPS
+    assert_possible(learner)
 
 
-@every_agent_and_environment
-def test_it_answers_for_one_observation_and_for_many(environment: str, agent: str, preset: str) -> None:
-    learner = learned(environment, agent, preset)
-    states = states_of(learner)
-    many, nothing = learner.predict(states)
-    assert nothing is None
-    assert many.shape == (25,)
-    assert np.issubdtype(many.dtype, np.integer)
-    for state, action in zip(states[:10], many[:10], strict=True):
-        one, nothing = learner.predict(state)
-        assert nothing is None
-        assert np.ndim(one) == 0
-        assert int(one) == action
-        assert learner.env is not None
-        assert learner.env.action_space.contains(one)
-        again, _ = learner.predict(state.tolist(), state=None, episode_start=None, deterministic=False)
-        assert again == one
-    row, _ = learner.predict(states[:1])
-    assert row.shape == (1,)
+def test_it_answers_for_one_observation_and_for_many(chosen: tuple[str, str, str]) -> None:
+    assert_answers_for_one_and_for_many(learned(*chosen))
 
 
-@every_agent_and_environment
-def test_values_and_uncertainties_have_their_shapes_and_ranges(
-    environment: str, agent: str, preset: str
-) -> None:
-    learner = learned(environment, agent, preset)
+def test_values_and_uncertainties_have_their_shapes_and_ranges(chosen: tuple[str, str, str]) -> None:
+    learner = learned(*chosen)
     states, task = states_of(learner), learner.task
     values, unsure = learner.value(states), learner.uncertainty(states)
     assert values.shape == (25,)
@@ -120,7 +311,7 @@ def test_values_and_uncertainties_have_their_shapes_and_ranges(
     assert values.max() <= task.optimistic_value + slack
     assert unsure.min() >= 0.0
     assert unsure.max() <= 1.0 + 1e-12
-    if agent == "gp-rmax-noexp":
+    if chosen[1] == "gp-rmax-noexp":
         assert unsure.max() == 0.0
     else:
         assert unsure.max() > 0.0
@@ -129,11 +320,10 @@ def test_values_and_uncertainties_have_their_shapes_and_ranges(
     np.testing.assert_array_equal(learner.uncertainty(states[0]), unsure[:1])
 
 
-@every_agent_and_environment
-def test_what_is_saved_comes_back(environment: str, agent: str, preset: str, tmp_path: Path) -> None:
-    learner = learned(environment, agent, preset)
+def test_what_is_saved_comes_back(chosen: tuple[str, str, str], tmp_path: Path) -> None:
+    learner = learned(*chosen)
     learner.save(tmp_path / "agent.optimist")
-    loaded = optimist.GPRMax.load(tmp_path / "agent.optimist", env=ENVIRONMENTS[environment]())
+    loaded = optimist.GPRMax.load(tmp_path / "agent.optimist", env=ENVIRONMENTS[chosen[0]]())
     states = states_of(learner)
     np.testing.assert_array_equal(loaded.predict(states)[0], learner.predict(states)[0])
     np.testing.assert_array_equal(loaded.value(states), learner.value(states))
@@ -145,9 +335,11 @@ def test_what_is_saved_comes_back(environment: str, agent: str, preset: str, tmp
 
 @pytest.mark.parametrize(
     ("environment", "agent", "preset"),
-    [(environment, "gp-rmax-exp", "ours") for environment in ENVIRONMENTS]
-    + [("CartPole-v1", agent, "paper") for agent in AGENTS]
-    + [("mountain-car", agent, "ours") for agent in list(AGENTS)[1:]],
+    [
+        # ours can be put back into a state, others cannot
+        *((environment, *OURS) for environment in ENVIRONMENTS if environment not in ("bicycle", "acrobot")),
+        ("CartPole-v1", "gp-rmax-grid", "paper"),
+    ],
 )
 def test_stopped_by_a_callback_it_goes_on_as_if_it_had_not_been(
     environment: str, agent: str, preset: str
@@ -169,8 +361,8 @@ def test_stopped_by_a_callback_it_goes_on_as_if_it_had_not_been(
 
 @every_environment
 def test_other_seeds_make_other_runs(environment: str) -> None:
-    runs = [learned(environment, seed=seed).transitions for seed in (0, 1)]
-    assert not np.array_equal(runs[0].actions, runs[1].actions)
+    other = made(environment, seed=1).learn(12).transitions
+    assert not np.array_equal(learned(environment).transitions.actions[:12], other.actions)
 
 
 @every_environment
@@ -194,3 +386,14 @@ def test_after_loading_it_goes_on_learning(environment: str, tmp_path: Path) -> 
     loaded.learn(5)
     assert loaded.num_timesteps == STEPS + 5
     np.testing.assert_array_equal(loaded.transitions.states[:STEPS], learned(environment).transitions.states)
+
+
+@pytest.mark.parametrize("agent", SARSA_AGENTS)
+def test_an_agent_that_learns_compiled_systems_only_refuses_other_problems(agent: str) -> None:
+    env = cart_pole()
+    problem = Problem("mine.py:cart_pole", env, task_of("CartPole-v1"), ("x", "v", "angle", "rate"))
+    with pytest.raises(ValueError, match=r"must be one of .*; got 'mine\.py:cart_pole'"):
+        KINDS[agent].choose(problem, "ours", None)
+    settings = KINDS[agent].choose(find_problem("acrobot"), "ours", None)
+    with pytest.raises(ValueError, match=rf"problem of {agent} must be compiled .*; got mine\.py:cart_pole"):
+        KINDS[agent].start(problem, settings, 0)

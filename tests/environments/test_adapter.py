@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from optimist import Discretisation, GPRMax, plan
+from optimist.agents import AgentSettings
 from optimist.arrays import BoolArray, FloatArray
 from optimist.environments.adapter import AdaptedEnvironment, adapt
 
@@ -339,6 +341,76 @@ def test_given_bounds_replace_those_of_the_space() -> None:
 def test_the_task_is_found_through_further_wrappers() -> None:
     env = mountain_car()
     assert gymnasium.wrappers.TimeLimit(env, 10).get_wrapper_attr("task") is env.task
+
+
+# What is known besides: the motion itself, and names
+
+
+def falling(states: FloatArray, controls: FloatArray) -> FloatArray:
+    """The documented equation of Gymnasium's pendulum."""
+    rate = states[:, 1] + (15.0 * np.sin(states[:, 0]) + 3.0 * controls[:, 0]) * 0.05
+    rate = np.clip(rate, -8.0, 8.0)
+    return np.column_stack([states[:, 0] + 0.05 * rate, rate])
+
+
+def test_known_dynamics_and_names_of_axes_are_kept_for_whoever_asks() -> None:
+    env = pendulum(dynamics=falling, axis_names=["angle [rad]", "rate [rad/s]"])
+    assert env.dynamics is falling
+    assert env.axis_names == ("angle [rad]", "rate [rad/s]")
+    further = gymnasium.wrappers.TimeLimit(env, 10)
+    assert further.get_wrapper_attr("dynamics") is falling
+    assert further.get_wrapper_attr("axis_names") == env.axis_names
+
+
+@REAL
+def test_without_them_there_are_no_dynamics_and_the_axes_are_numbered(make: Any) -> None:
+    env = make()
+    assert env.dynamics is None
+    assert env.axis_names == tuple(f"coordinate {axis}" for axis in range(env.task.box.n_dims))
+
+
+def test_known_dynamics_can_be_planned_with() -> None:
+    env = pendulum(dynamics=falling)
+    assert env.dynamics is not None
+    planned = plan(env.task, env.dynamics, Discretisation(nodes=(41, 41)), depth=0)
+    assert planned.plan.converged
+    path = planned.roll_out(np.array([[-3.0, 0.0]])).paths[:, 0]
+    assert abs(path[-1, 0]) < 0.1  # upright
+
+
+def test_the_agent_is_never_told_the_dynamics() -> None:
+    adapted = False
+
+    def asked(states: FloatArray, controls: FloatArray) -> FloatArray:
+        assert not adapted  # tried out by `adapt`; afterwards nobody may ask
+        return states
+
+    settings = AgentSettings(grid=Discretisation(nodes=(9, 9)))
+    env = pendulum(dynamics=asked)
+    adapted = True
+    told = GPRMax(env, settings=settings).learn(12)
+    untold = GPRMax(pendulum(), settings=settings).learn(12)
+    np.testing.assert_array_equal(told.transitions.states, untold.transitions.states)
+    np.testing.assert_array_equal(told.plan.q_values, untold.plan.q_values)
+
+
+@pytest.mark.parametrize("names", [["angle"], ["a", "b", "c"], [], "ab", "angle"])
+def test_names_that_are_not_one_per_coordinate_are_refused(names: Any) -> None:
+    match = r"`axis_names` must have one name per coordinate \(2\); got "
+    refused(Spot(), match, axis_names=names)
+
+
+@pytest.mark.parametrize(
+    ("dynamics", "match"),
+    [
+        (lambda states, controls: states[:, :1], r"one state per state, shape .*; got shape "),
+        (lambda states, controls: states[0], r"one state per state, shape .*; got shape "),
+        (lambda states, controls: np.full_like(states, np.nan), r"must return finite states; got \[nan"),
+    ],
+)
+def test_dynamics_that_are_none_are_refused_at_once(dynamics: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        pendulum(dynamics=dynamics)
 
 
 # Contradictions between task and environment

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -15,7 +17,8 @@ from gymnasium.utils import env_checker
 from optimist.arrays import FloatArray
 from optimist.environments import registration
 from optimist.environments.system_environment import SystemEnvironment
-from optimist.systems import SYSTEMS, System
+from optimist.systems import SYSTEMS
+from optimist.systems.system import System
 
 EVERY_SYSTEM = pytest.mark.parametrize("system", SYSTEMS.values(), ids=list(SYSTEMS))
 IDS = {
@@ -25,16 +28,33 @@ IDS = {
     "acrobot": "optimist/Acrobot-v0",
 }
 
+ROOT = Path(__file__).parents[2]
+
 FRESH = """
 import sys
 import gymnasium
-loaded = "numba" in sys.modules or "optimist.systems" in sys.modules
+before = [name for name in sys.modules if "optimist" in name], "numba" in sys.modules
 environment = gymnasium.make(sys.argv[1])
 observation, _ = environment.reset(seed=0)
 observation, *_ = environment.step(0)
 print(environment.spec.max_episode_steps, observation.tolist())
-print(loaded)
+print(*before)
+print(environment.spec.id)
 """
+
+
+def fresh(program: str, *arguments: str) -> list[str]:
+    """What a new interpreter prints that was told nothing of us."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": ""},
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
 
 
 def make(system: System) -> gymnasium.Env[FloatArray, np.int64]:
@@ -61,27 +81,58 @@ def test_the_ids_are_those_promised() -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_gymnasium_alone_finds_the_environment(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FRESH, IDS[name]],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=os.environ | {"PYTHONPATH": ""},
-    )
-    assert done.returncode == 0, done.stderr
-    stepped, systems_are_loaded = done.stdout.splitlines()
+def test_gymnasium_finds_the_environment_when_told_the_package(name: str) -> None:
+    stepped, before, made = fresh(FRESH, f"optimist:{IDS[name]}")
     system = SYSTEMS[name]
     successors = system.dynamics(system.starts, system.task.controls[[0]])
     assert stepped in {f"500 {state}" for state in successors.tolist()}
-    assert systems_are_loaded == "False"  # whoever imports Gymnasium does not pay for us
+    assert before == "[] False"  # whoever imports Gymnasium does not pay for us
+    assert made == IDS[name]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_importing_the_package_registers_its_environments(name: str) -> None:
+    program = "import sys, gymnasium, optimist; print(gymnasium.make(sys.argv[1]).spec.id)"
+    assert fresh(program, IDS[name]) == [IDS[name]]
+
+
+def test_importing_again_registers_nothing_twice() -> None:
+    program = """
+import gymnasium, optimist
+from optimist.environments.registration import register
+before = dict(gymnasium.registry)
+register()
+print(before == dict(gymnasium.registry), sum(name.startswith("optimist/") for name in before))
+"""
+    assert fresh(program) == [f"True {len(SYSTEMS)}"]  # and without a warning: they are errors here
+
+
+def test_without_the_package_gymnasium_does_not_know_them() -> None:
+    program = "import gymnasium; print([name for name in gymnasium.registry if 'optimist' in name])"
+    assert fresh(program) == ["[]"]
+
+
+def test_starting_python_loads_nothing_of_ours() -> None:
+    ours = "[name for name in sys.modules if 'optimist' in name]"
+    assert fresh(f"import sys; print({ours}, 'gymnasium' in sys.modules)") == ["[] False"]
+
+
+def test_nothing_is_installed_that_python_would_run_when_it_starts() -> None:
+    """A wheel holds the package and no file beside it; `.pth` files are for Python's own use."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheel = document["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel == {"packages": ["src/optimist"]}  # no force-include, no shared-data
+    assert set(document["tool"]["hatch"]["build"]) == {"targets"}
+    assert [file.name for file in (ROOT / "src").rglob("*") if file.suffix == ".pth"] == []
 
 
 def test_what_is_registered_is_what_there_is() -> None:
-    assert {name: system.gymnasium_id for name, system in SYSTEMS.items()} == {
-        problem: name for name, problem in registration.PROBLEMS.items()
+    registered = {
+        specification.kwargs["problem"]: name
+        for name, specification in gymnasium.registry.items()
+        if name.startswith("optimist/")
     }
+    assert registered == {name: system.gymnasium_id for name, system in SYSTEMS.items()} == IDS
     assert {system.task.max_steps for system in SYSTEMS.values()} == {registration.MAX_STEPS}
 
 

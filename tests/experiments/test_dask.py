@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from optimist.experiments.campaign import run_campaign
 from optimist.experiments.specs import RunSpec, read_experiment
-from optimist.experiments.sweep import run_sweep
 from optimist.runs import EpisodeRow, RunStore
 from tests.runs.recording import bits
 
@@ -146,7 +146,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "trial.toml").write_text(EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPTIMIST_THREADS", "1")
-        outcomes = run_sweep(read_experiment(root / "trial.toml").specs(), root, workers=1)
+        outcomes = run_campaign(read_experiment(root / "trial.toml").specs(), root, workers=1)
     assert {outcome.status for outcome in outcomes} == {"done"}
     return root
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from optimist.experiments.specs import ALL_AGENTS, Experiment, Group, RunSpec, read_experiment
+from optimist.experiments.kinds import KINDS
+from optimist.experiments.specs import Experiment, Group, RunSpec, read_experiment
 from optimist.systems import SYSTEMS
+from tests.experiments.own_problem import n_executed, write_my_cart
 
 GOOD = """
 name = "trial"
@@ -72,8 +74,8 @@ def test_a_file_says_the_same_as_the_data(tmp_path: Path) -> None:
 
 def test_every_problem_and_every_agent_of_the_contract_is_accepted() -> None:
     assert tuple(SYSTEMS) == ("mountain-car", "pendulum", "bicycle", "acrobot")
-    assert set(ALL_AGENTS) == {"gp-rmax-exp", "gp-rmax-grid", "gp-rmax-noexp", "sarsa-fine", "sarsa-coarse"}
-    group = Group(problems=tuple(SYSTEMS), agents=ALL_AGENTS, seeds=1, episodes=1)
+    assert set(KINDS) == {"gp-rmax-exp", "gp-rmax-grid", "gp-rmax-noexp", "sarsa-fine", "sarsa-coarse"}
+    group = Group(problems=tuple(SYSTEMS), agents=tuple(KINDS), seeds=1, episodes=1)
     assert len(group.specs("all")) == 20
 
 
@@ -93,11 +95,11 @@ def test_a_name_that_is_no_plain_directory_name_is_refused(name: str) -> None:
     ("text", "says"),
     [
         ("name = ", "must be valid TOML"),
-        (changed("mountain-car", "unicycle"), "`problem` must be one of mountain-car, .*; got 'unicycle'"),
+        (changed("mountain-car", "unicycle"), "problem must be one of mountain-car, .*; got 'unicycle'"),
         (changed("sarsa-fine", "sarsa"), "`agent` must be one of .*sarsa-coarse; got 'sarsa'"),
         (GOOD + 'preset = "theirs"\n', "`preset` must be one of ours, paper; got 'theirs'"),
-        (GOOD + "colour = 3\n", "unknown key 'runs.0.colour'"),
-        ("colour = 3\n" + GOOD, "unknown key 'colour'"),
+        (GOOD + "colour = 3\n", "'runs.0.colour': it is not known"),
+        ("colour = 3\n" + GOOD, "'colour': it is not known"),
         (changed("episodes = 5", "episodes = 0"), "'runs.0.episodes'.*1; got 0"),
         (changed("episodes = 5", "episodes = 2.5"), "'runs.0.episodes'.*; got 2.5"),
         (changed("episodes = 5", "episodes = true"), "'runs.0.episodes'.*; got True"),
@@ -147,9 +149,9 @@ def test_a_group_without_any_run_is_refused(old: str, new: str, tmp_path: Path) 
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must be a readable file; got .*nowhere\.toml"):
+    with pytest.raises(ValueError, match=r"must be a readable text file; got .*nowhere\.toml"):
         read_experiment(tmp_path / "nowhere.toml")
-    with pytest.raises(ValueError, match="must be a readable file"):
+    with pytest.raises(ValueError, match="must be a readable text file"):
         read_experiment(tmp_path)
 
 
@@ -157,3 +159,45 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "trial.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match=r"trial\.toml"):
         read_experiment(tmp_path / "trial.toml")
+
+
+# --- problems of one's own ---
+
+
+def test_the_file_of_a_problem_is_looked_for_beside_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "below").mkdir()
+    file = write_my_cart(tmp_path / "below")
+    monkeypatch.chdir("/")
+    for text in ("below/my_cart.py:make_env", f"{file}:make_env"):
+        specs = read_experiment(written(tmp_path, changed("mountain-car", text))).specs()
+        assert {spec.problem for spec in specs} == {f"{file}:make_env"}
+    assert n_executed(file) == 0  # an experiment is data
+
+
+def test_the_id_of_a_run_of_ones_own_problem_names_file_and_function(tmp_path: Path) -> None:
+    problem = f"{write_my_cart(tmp_path)}:make_env"
+    spec = RunSpec(experiment="x", problem=problem, agent="gp-rmax-exp", seed=3, episodes=5)
+    assert spec.id == "x/my_cart.make_env/gp-rmax-exp/seed-3"
+
+
+def test_two_files_of_the_same_name_are_refused_since_their_runs_would_be_one(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_my_cart(tmp_path / folder)
+    text = changed('"mountain-car"', '"a/my_cart.py:make_env", "b/my_cart.py:make_env"')
+    with pytest.raises(ValueError, match=r"trial/my_cart\.make_env/sarsa-fine/seed-0 twice"):
+        read_experiment(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "problem", ["my_cart.py", "nowhere.py:make_env", "my_cart.py:", "my_cart.py:make env"]
+)
+def test_what_can_be_no_problem_is_refused_in_one_line(problem: str, tmp_path: Path) -> None:
+    file = write_my_cart(tmp_path)
+    with pytest.raises(ValueError, match=r"problem must .*; got ") as refused:
+        read_experiment(written(tmp_path, changed("mountain-car", problem)))
+    assert not isinstance(refused.value, ValidationError)
+    assert "\n" not in str(refused.value)
+    assert n_executed(file) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from math import erf
 
@@ -20,7 +19,6 @@ from optimist.experiments.statistics import (
     Improvement,
     Interval,
     Near,
-    Scores,
     median_transitions,
     probability_of_improvement,
     summarise,
@@ -31,43 +29,27 @@ from tests.experiments.make_rliable_reference import OURS, THEIRS
 
 # Printed by tests.experiments.make_rliable_reference.
 RLIABLE_POINTS = {
-    "iqm": -77.1,
-    "median": -77.0,
-    "one_problem_iqm": -85.16666666666667,
-    "one_problem_median": -87.5,
-    "improvement": 0.49375,
-    "one_problem_improvement": 0.51875,
+    "iqm": -85.16666666666667,
+    "median": -87.5,
+    "improvement": 0.51875,
 }
 RLIABLE_INTERVALS = {  # of 50,000 resamples
-    "iqm": (-85.6, -67.75),
-    "median": (-88.0, -69.0),
-    "one_problem_iqm": (-99.66666666666667, -66.33333333333333),
-    "one_problem_median": (-103.0, -59.0),
-    "improvement": (0.35, 0.6343749999999999),
-    "one_problem_improvement": (0.225, 0.7875),
+    "iqm": (-99.66666666666667, -66.33333333333333),
+    "median": (-103.0, -59.0),
+    "improvement": (0.225, 0.7875),
 }
 FEW = 200  # resamples, where their number does not matter
 ROUNDING = 1e-9
 
 
-def strata_of(scores: FloatArray) -> list[FloatArray]:
-    """rliable's [n_seeds, n_problems], one episode each, in our shape."""
-    return [scores[:, problem : problem + 1] for problem in range(scores.shape[1])]
-
-
 def our_results(n_resamples: int, *, seed: int = 1) -> dict[str, tuple[float, Interval]]:
-    found = {}
-    cases: dict[str, tuple[Scores, Scores]] = {
-        "": (strata_of(OURS), strata_of(THEIRS)),
-        "one_problem_": (OURS[:, :1], THEIRS[:, :1]),
+    summary = summarise(OURS, seed=seed, n_resamples=n_resamples)
+    improvement = probability_of_improvement(OURS, THEIRS, seed=seed, n_resamples=n_resamples)
+    return {
+        "iqm": (float(summary.iqm[0]), summary.iqm_interval),
+        "median": (float(summary.median[0]), summary.median_interval),
+        "improvement": (float(improvement.probability[0]), improvement.interval),
     }
-    for prefix, (ours, theirs) in cases.items():
-        summary = summarise(ours, seed=seed, n_resamples=n_resamples)
-        improvement = probability_of_improvement(ours, theirs, seed=seed, n_resamples=n_resamples)
-        found[f"{prefix}iqm"] = (float(summary.iqm[0]), summary.iqm_interval)
-        found[f"{prefix}median"] = (float(summary.median[0]), summary.median_interval)
-        found[f"{prefix}improvement"] = (float(improvement.probability[0]), improvement.interval)
-    return found
 
 
 def test_points_are_those_of_rliable() -> None:
@@ -100,36 +82,27 @@ def test_points_are_those_of_scipy_and_numpy(n_seeds: int) -> None:
     assert summary.n_seeds == n_seeds
 
 
-def test_the_probability_is_that_of_mann_and_whitney() -> None:
+@pytest.mark.parametrize(("n_ours", "n_theirs"), [(5, 8), (9, 4)])
+def test_the_probability_is_that_of_mann_and_whitney(n_ours: int, n_theirs: int) -> None:
     stream = np.random.default_rng(3)
-    a = [stream.integers(0, 6, size=(n, 7)).astype(float) for n in (5, 9)]
-    b = [stream.integers(0, 6, size=(n, 7)).astype(float) for n in (8, 4)]
-    shares = [mannwhitneyu(x, y, axis=0).statistic / (len(x) * len(y)) for x, y in zip(a, b, strict=True)]
+    a, b = (stream.integers(0, 6, size=(n, 7)).astype(float) for n in (n_ours, n_theirs))
+    share = mannwhitneyu(a, b, axis=0).statistic / (n_ours * n_theirs)
     found = probability_of_improvement(a, b, seed=0, n_resamples=FEW)
-    np.testing.assert_allclose(found.probability, np.mean(shares, axis=0), rtol=1e-14)
+    np.testing.assert_allclose(found.probability, share, rtol=1e-14)
 
 
 # All resamples, written out: the bootstrap's own distribution, without chance.
 
-SMALL = [np.array([[-7.0], [1.0], [4.0]]), np.array([[-3.0], [2.0], [2.5]])]
-SMALL_OTHER = [np.array([[-6.0], [3.0]]), np.array([[2.0], [-5.0], [0.0]])]
+SMALL = np.array([[-7.0], [1.0], [4.0], [2.5]])
+SMALL_OTHER = np.array([[-6.0], [3.0], [1.0]])
 
 
 def all_resamples(scores: FloatArray) -> list[FloatArray]:
     return [np.array(drawn) for drawn in product(scores[:, 0], repeat=len(scores))]
 
 
-def pooled_resamples() -> Iterator[FloatArray]:
-    return (np.concatenate(drawn) for drawn in product(*map(all_resamples, SMALL)))
-
-
 def slow_share(a: FloatArray, b: FloatArray) -> float:
     return float(np.mean([(x > y) + 0.5 * (x == y) for x in a for y in b]))
-
-
-def all_shares(stratum: int) -> FloatArray:
-    ours, theirs = all_resamples(SMALL[stratum]), all_resamples(SMALL_OTHER[stratum])
-    return np.array([slow_share(a, b) for a, b in product(ours, theirs)])
 
 
 def assert_is_quantile(value: float, values: FloatArray, share: float) -> None:
@@ -146,16 +119,16 @@ def assert_is_interval(interval: Interval, values: FloatArray) -> None:
 
 def test_intervals_are_quantiles_of_all_resamples() -> None:
     summary = summarise(SMALL, seed=2, n_resamples=40_000)
-    drawn = list(pooled_resamples())
-    assert len(drawn) == 27 * 27
+    drawn = all_resamples(SMALL)
+    assert len(drawn) == 4**4
     assert_is_interval(summary.median_interval, np.array([np.median(x) for x in drawn]))
     assert_is_interval(summary.iqm_interval, np.array([trim_mean(x, 0.25) for x in drawn]))
 
 
 def test_the_interval_of_the_probability_is_quantiles_of_all_resamples() -> None:
     found = probability_of_improvement(SMALL, SMALL_OTHER, seed=2, n_resamples=40_000)
-    shares = (all_shares(0)[:, np.newaxis] + all_shares(1)) / 2
-    assert_is_interval(found.interval, shares.ravel())
+    drawn = product(all_resamples(SMALL), all_resamples(SMALL_OTHER))
+    assert_is_interval(found.interval, np.array([slow_share(a, b) for a, b in drawn]))
 
 
 # A known distribution: every column is an experiment of its own.
@@ -167,10 +140,8 @@ def coverage(interval: Interval, truth: float) -> float:
     return float(np.mean((interval.low <= truth) & (truth <= interval.high)))
 
 
-@pytest.mark.parametrize("n_strata", [1, 3])
-def test_intervals_cover_the_truth_about_as_often_as_they_say(n_strata: int) -> None:
-    stream = np.random.default_rng(7)
-    totals = [stream.normal(size=(60 // n_strata, EXPERIMENTS)) for _ in range(n_strata)]
+def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+    totals = np.random.default_rng(7).normal(size=(60, EXPERIMENTS))
     summary = summarise(totals, seed=1, n_resamples=500)
     assert 0.91 < coverage(summary.iqm_interval, 0.0) < 0.97
     assert 0.91 < coverage(summary.median_interval, 0.0) < 0.97
@@ -201,8 +172,6 @@ def scores_of(n_episodes: int) -> st.SearchStrategy[FloatArray]:
 
 
 scores = scores_of(2)
-strata = st.lists(scores, min_size=1, max_size=3)
-pairs = st.lists(st.tuples(scores, scores), min_size=1, max_size=3)
 seeds = st.integers(0, 2**32)
 
 
@@ -212,37 +181,34 @@ def numbers(summary: statistics.Summary) -> FloatArray:
     return np.array([summary.median, summary.iqm, summary.mean, summary.worst, *ends])
 
 
-def compared(a: Scores, b: Scores, seed: int) -> Improvement:
+def compared(a: FloatArray, b: FloatArray, seed: int) -> Improvement:
     return probability_of_improvement(a, b, seed=seed, n_resamples=FEW)
 
 
-@given(strata, seeds, st.randoms(use_true_random=False))
-def test_the_order_of_seeds_does_not_matter(
-    given_strata: list[FloatArray], seed: int, random: object
-) -> None:
-    stream = np.random.default_rng(seed)
-    mixed = [stream.permutation(totals) for totals in given_strata]
-    one, other = (summarise(totals, seed=seed, n_resamples=FEW) for totals in (given_strata, mixed))
+@given(scores, seeds)
+def test_the_order_of_seeds_does_not_matter(totals: FloatArray, seed: int) -> None:
+    mixed = np.random.default_rng(seed).permutation(totals)
+    one, other = (summarise(these, seed=seed, n_resamples=FEW) for these in (totals, mixed))
     np.testing.assert_array_equal(numbers(one), numbers(other))
-    against = [totals[::-1] + 1.0 for totals in given_strata]
-    first, second = compared(given_strata, against, seed), compared(mixed, against, seed)
+    against = totals[::-1] + 1.0
+    first, second = compared(totals, against, seed), compared(mixed, against, seed)
     np.testing.assert_array_equal(first.probability, second.probability)
     np.testing.assert_array_equal(first.interval.low, second.interval.low)
     np.testing.assert_array_equal(first.interval.high, second.interval.high)
 
 
-@given(strata, seeds, st.floats(-1e4, 1e4), st.floats(1e-2, 1e2))
+@given(scores, seeds, st.floats(-1e4, 1e4), st.floats(1e-2, 1e2))
 def test_numbers_move_and_scale_with_the_scores(
-    given_strata: list[FloatArray], seed: int, shift: float, scale: float
+    totals: FloatArray, seed: int, shift: float, scale: float
 ) -> None:
-    moved = [shift + scale * totals for totals in given_strata]
-    one, other = (summarise(totals, seed=seed, n_resamples=FEW) for totals in (given_strata, moved))
+    moved = shift + scale * totals
+    one, other = (summarise(these, seed=seed, n_resamples=FEW) for these in (totals, moved))
     np.testing.assert_allclose(numbers(other), shift + scale * numbers(one), rtol=1e-9, atol=1e-7)
 
 
-@given(strata, seeds)
-def test_the_intervals_hold_the_points(given_strata: list[FloatArray], seed: int) -> None:
-    summary = summarise(given_strata, seed=seed, n_resamples=FEW)
+@given(scores, seeds)
+def test_the_intervals_hold_the_points(totals: FloatArray, seed: int) -> None:
+    summary = summarise(totals, seed=seed, n_resamples=FEW)
     for point, interval in (
         (summary.median, summary.median_interval),
         (summary.iqm, summary.iqm_interval),
@@ -251,20 +217,17 @@ def test_the_intervals_hold_the_points(given_strata: list[FloatArray], seed: int
         assert (point <= interval.high + ROUNDING).all()
 
 
-@given(strata, seeds)
-def test_the_interquartile_mean_lies_between_the_quartiles(given_strata: list[FloatArray], seed: int) -> None:
-    summary = summarise(given_strata, seed=seed, n_resamples=FEW)
-    low, high = np.percentile(np.concatenate(given_strata), [25, 75], axis=0)
+@given(scores, seeds)
+def test_the_interquartile_mean_lies_between_the_quartiles(totals: FloatArray, seed: int) -> None:
+    summary = summarise(totals, seed=seed, n_resamples=FEW)
+    low, high = np.percentile(totals, [25, 75], axis=0)
     assert (low - ROUNDING <= summary.iqm).all()
     assert (summary.iqm <= high + ROUNDING).all()
     assert (summary.worst <= summary.median).all()
 
 
-@given(pairs, seeds)
-def test_one_improves_where_the_other_does_not(
-    given_pairs: list[tuple[FloatArray, FloatArray]], seed: int
-) -> None:
-    a, b = [pair[0] for pair in given_pairs], [pair[1] for pair in given_pairs]
+@given(scores, scores, seeds)
+def test_one_improves_where_the_other_does_not(a: FloatArray, b: FloatArray, seed: int) -> None:
     forth, back = compared(a, b, seed), compared(b, a, seed)
     np.testing.assert_allclose(forth.probability + back.probability, 1.0, rtol=1e-12)
     for found in (forth, back):
@@ -278,7 +241,7 @@ def test_one_improves_where_the_other_does_not(
 @hypothesis_settings(max_examples=30)
 def test_scores_all_the_same_have_no_width(reward: float, n_seeds: int, seed: int) -> None:
     totals = np.full((n_seeds, 3), reward)
-    found = numbers(summarise([totals, totals[:2]], seed=seed, n_resamples=FEW))
+    found = numbers(summarise(totals, seed=seed, n_resamples=FEW))
     np.testing.assert_allclose(found, reward, rtol=1e-13)
     draw, won = compared(totals, totals, seed), compared(totals, totals - 1.0, seed)
     for probability, improvement in ((0.5, draw), (1.0, won)):
@@ -307,29 +270,16 @@ def test_the_bootstrap_is_seeded() -> None:
     assert (one != other).any()
 
 
-TOO_FEW = "`totals` must have at least two seeds for an interval; got 1."
-UNEVEN = "The strata of `totals` must have as many episodes; got [5, 4]."
-
-
 @pytest.mark.parametrize(
     ("totals", "said"),
     [
-        (np.zeros((1, 5)), TOO_FEW),
-        (
-            [np.zeros((3, 5)), np.zeros((1, 5))],
-            TOO_FEW,
-        ),
+        (np.zeros((1, 5)), "`totals` must have at least two seeds for an interval; got 1."),
         (np.zeros(5), "`totals` must have shape [n_seeds, n_episodes]; got [5]."),
         (np.zeros((5, 0)), "`totals` must have shape [n_seeds, n_episodes]; got [5, 0]."),
         (np.array([[1.0, 2.0], [3.0, np.nan]]), "`totals` must be finite; got nan in row 1, column 1."),
-        (
-            [np.zeros((3, 5)), np.zeros((3, 4))],
-            UNEVEN,
-        ),
-        ([], "`totals` must have at least one stratum; got none."),
     ],
 )
-def test_scores_that_will_not_do_are_refused(totals: Scores, said: str) -> None:
+def test_scores_that_will_not_do_are_refused(totals: FloatArray, said: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011 - the whole sentence is compared
         summarise(totals, seed=0)
     assert str(refused.value) == said
@@ -339,11 +289,10 @@ def test_scores_that_will_not_do_are_refused(totals: Scores, said: str) -> None:
     ("a", "b", "said"),
     [
         (np.zeros((3, 2)), np.zeros((1, 2)), "`b` must have at least two seeds for an interval; got 1."),
-        ([np.zeros((3, 2))] * 2, np.zeros((3, 2)), "`a` and `b` must have as many strata; got 2 and 1."),
         (np.zeros((3, 2)), np.zeros((3, 4)), "`a` and `b` must have as many episodes; got 2 and 4."),
     ],
 )
-def test_agents_that_cannot_be_compared_are_refused(a: Scores, b: Scores, said: str) -> None:
+def test_agents_that_cannot_be_compared_are_refused(a: FloatArray, b: FloatArray, said: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011 - the whole sentence is compared
         probability_of_improvement(a, b, seed=0)
     assert str(refused.value) == said

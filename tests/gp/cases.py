@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
-from optimist.gp import Hyperparameters, Metric
-from optimist.gp.covariance import N_FACTORS
+from optimist.gp.covariance import N_FACTORS, Hyperparameters, Metric
 
 METRICS = tuple(Metric)
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimist.arrays import FloatArray
-from optimist.gp import Hyperparameters, choose_basis
-from optimist.gp.basis import ROUNDING
+from optimist.gp.basis import ROUNDING, choose_basis
+from optimist.gp.covariance import Hyperparameters
 from tests.gp.cases import aligned, rotated
 from tests.naive import gp as naive
 

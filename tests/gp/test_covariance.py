@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimist.gp import Hyperparameters, Metric, covariance
-from optimist.gp.covariance import build_projection, correlation, n_parameters, pull_back
+from optimist.gp.covariance import (
+    Hyperparameters,
+    Metric,
+    build_projection,
+    correlation,
+    covariance,
+    n_parameters,
+    pull_back,
+)
 from tests.gp.cases import METRICS, aligned, metric_parameters, some_axes
 from tests.naive import gp as naive
 

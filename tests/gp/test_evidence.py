@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from optimist.arrays import FloatArray
-from optimist.gp import Fit, Metric, fit_hyperparameters, log_evidence
+from optimist.gp.covariance import Metric
 from optimist.gp.evidence import (
     BIAS,
     FACTOR,
@@ -19,7 +19,10 @@ from optimist.gp.evidence import (
     NOISE,
     PRECISION,
     SIGNAL,
+    Fit,
     default_parameters,
+    fit_hyperparameters,
+    log_evidence,
     unpack,
 )
 from tests.gp.cases import METRICS, metric_parameters, smooth, some_axes

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.gp import Inputs
+from optimist.gp.inputs import Inputs
 
 ANGLES = st.floats(-50.0, 50.0)
 BOX = Box([-2.0, -np.pi, 0.0], [5.0, np.pi, 10.0], periodic=[False, True, False])

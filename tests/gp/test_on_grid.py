@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.gp import (
-    Hyperparameters,
-    Inputs,
-    Posterior,
-    choose_basis,
-    evaluate_on_grid,
-    exact_posterior,
-    on_grid,
-    projected_posterior,
-)
+from optimist.gp import on_grid
+from optimist.gp.basis import choose_basis
+from optimist.gp.covariance import Hyperparameters
+from optimist.gp.inputs import Inputs
+from optimist.gp.on_grid import evaluate_on_grid
+from optimist.gp.posterior import Posterior, exact_posterior, projected_posterior
 from optimist.grid import Grid
 from tests.gp.cases import aligned, rotated, smooth
 from tests.naive import gp as naive

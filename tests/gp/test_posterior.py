@@ -12,9 +12,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from optimist.arrays import FloatArray
-from optimist.gp import Hyperparameters, Posterior, choose_basis, exact_posterior, projected_posterior
 from optimist.gp import posterior as posterior_module
-from optimist.gp.posterior import sturdy_cholesky
+from optimist.gp.basis import choose_basis
+from optimist.gp.covariance import Hyperparameters
+from optimist.gp.posterior import Posterior, exact_posterior, projected_posterior, sturdy_cholesky
 from tests.gp.cases import aligned, rotated, smooth
 from tests.naive import gp as naive
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from optimist.arrays import FloatArray
+from optimist.discretisation import Discretisation
 from optimist.environments.adapter import AdaptedEnvironment
-from optimist.grid import Grid
-from optimist.models import TrueDynamics
-from optimist.planning import QFunction, solve, tabulate
+from optimist.planning import plan
 from tests.environments.test_adapter import cart_pole, mountain_car, pendulum
 
 Equations = Callable[[FloatArray, FloatArray], FloatArray]
@@ -45,9 +44,7 @@ def balance(states: FloatArray, controls: FloatArray) -> FloatArray:
 
 def planned_return(env: AdaptedEnvironment, equations: Equations, nodes: tuple[int, ...]) -> float:
     """Total reward of the planned policy in the environment itself."""
-    grid = Grid.uniform(env.task.box, nodes)
-    prediction = TrueDynamics(equations, env.task.controls).predict_on(grid)
-    policy = QFunction(grid, solve(tabulate(grid, env.task, prediction)).q_values)
+    policy = plan(env.task, equations, Discretisation(nodes=nodes), depth=0).policy
     state, _ = env.reset(seed=0)
     total, done = 0.0, False
     while not done:

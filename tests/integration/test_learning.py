@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from optimist import GPRMax
-from optimist.environments.system_environment import SystemEnvironment
-from optimist.experiments.online import evaluate, learning_settings
-from optimist.systems import SYSTEMS
+from optimist.experiments.kinds import learning_settings
+from optimist.experiments.online import evaluate
+from optimist.experiments.problems import find_problem
 
 
-def learned(problem: str, agent: str, *, seed: int, episodes: int) -> GPRMax:
-    learner = GPRMax(SystemEnvironment(problem), settings=learning_settings(problem, agent), seed=seed)
+def learned(name: str, agent: str, *, seed: int, episodes: int) -> GPRMax:
+    problem = find_problem(name)
+    learner = GPRMax(problem.env, settings=learning_settings(agent, problem), seed=seed)
     return learner.learn(episodes=episodes)
 
 
@@ -33,5 +34,6 @@ def test_pendulum_is_swung_up_at_the_third_episode() -> None:
     assert [row.steps for row in learner.episodes] == [500] * 3
     assert learner.episodes[2].total_reward >= -20.5
     # and what was learned is worth as much when nothing is learned any more
-    greedy, _ = evaluate(learner, SYSTEMS["pendulum"], n_random=0)
+    ((kind, greedy),) = evaluate(learner, find_problem("pendulum"))
+    assert kind == "paper"
     assert greedy.total_rewards.min() >= -20.5

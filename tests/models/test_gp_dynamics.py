@@ -10,16 +10,26 @@ import pytest
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.gp import Metric
+from optimist.gp.covariance import Metric
 from optimist.grid import Grid
-from optimist.models import KNOWNNESS, GPDynamics, ModelSettings, RegressorSettings, fit_dynamics
+from optimist.models import KNOWNNESS, GPDynamics, GPSettings, fit_dynamics
 from optimist.models.gp_dynamics import usable
 from optimist.models.regressor import Regressor
-from optimist.systems import SYSTEMS, System
-from optimist.transitions import Transitions
-from tests.models.learning import error_of_no_change, inside, learned, normalised_error, scattered
+from optimist.systems import SYSTEMS
+from optimist.systems.system import System
+from optimist.transitions import Transition, Transitions
+from tests.models.learning import (
+    JOINT,
+    PER_ACTION,
+    error_of_no_change,
+    inside,
+    learned,
+    normalised_error,
+    of_kind,
+    scattered,
+    unsure,
+)
 
-PER_ACTION, JOINT = ModelSettings(joint=False), ModelSettings(joint=True)
 both_kinds = pytest.mark.parametrize("settings", [PER_ACTION, JOINT], ids=["per-action", "joint"])
 two_systems = pytest.mark.parametrize("problem", ["mountain-car", "pendulum"])
 
@@ -57,15 +67,28 @@ def joined(one: Transitions, other: Transitions) -> Transitions:
 
 
 def on_wheel(
-    transitions: Transitions, settings: ModelSettings, previous: GPDynamics | None = None
+    transitions: Transitions,
+    settings: GPSettings,
+    previous: GPDynamics | None = None,
+    *,
+    knownness: str = "gp-variance",
+    seed: int = 0,
 ) -> GPDynamics:
-    return fit_dynamics(transitions, WHEEL, WHEEL_CONTROLS, settings, previous=previous, fit_seed=0)
+    return fit_dynamics(
+        transitions,
+        WHEEL,
+        WHEEL_CONTROLS,
+        settings,
+        knownness=knownness,
+        previous=previous,
+        fit_seed=seed,
+    )
 
 
 @cache
 def model_of(problem: str, count: int, *, joint: bool, seed: int) -> GPDynamics:
     system = SYSTEMS[problem]
-    return learned(system, scattered(system, count, seed=seed), ModelSettings(joint=joint))
+    return learned(system, scattered(system, count, seed=seed), of_kind(joint))
 
 
 @cache
@@ -82,7 +105,7 @@ def fitted(regressors: tuple[Regressor, ...] | None) -> tuple[Regressor, ...]:
 
 
 @both_kinds
-def test_a_wheel_is_learned_on_both_sides_of_the_seam(settings: ModelSettings) -> None:
+def test_a_wheel_is_learned_on_both_sides_of_the_seam(settings: GPSettings) -> None:
     model = on_wheel(wheel_data(), settings)
     angles = np.concatenate([np.linspace(315.0, 359.9, 30), np.linspace(0.0, 45.0, 30)])
     states = np.column_stack([angles, np.tile(np.linspace(-0.9, 0.9, 15), 4)])
@@ -97,7 +120,7 @@ def test_a_wheel_is_learned_on_both_sides_of_the_seam(settings: ModelSettings) -
 
 
 @both_kinds
-def test_predictions_do_not_jump_at_the_seam(settings: ModelSettings) -> None:
+def test_predictions_do_not_jump_at_the_seam(settings: GPSettings) -> None:
     model = on_wheel(wheel_data(), settings)
     for control in WHEEL_CONTROLS:
         at_zero, at_full_turn = model.predict(np.array([[0.0, 0.2], [360.0, 0.2]]), control[np.newaxis])
@@ -105,7 +128,7 @@ def test_predictions_do_not_jump_at_the_seam(settings: ModelSettings) -> None:
 
 
 @both_kinds
-def test_whole_turns_in_the_data_make_no_difference(settings: ModelSettings) -> None:
+def test_whole_turns_in_the_data_make_no_difference(settings: GPSettings) -> None:
     data = wheel_data(30)
     turns = np.random.default_rng(1).integers(-2, 3, size=(30, 2)) * [360.0, 0.0]
     wound = Transitions.stepped(data.states, data.actions, data.next_states + turns)
@@ -170,7 +193,7 @@ def test_staying_on_an_edge_leaves_out_that_coordinate_only() -> None:
 
 
 @both_kinds
-def test_what_ends_on_an_edge_changes_nothing_in_any_coordinate(settings: ModelSettings) -> None:
+def test_what_ends_on_an_edge_changes_nothing_in_any_coordinate(settings: GPSettings) -> None:
     system = SYSTEMS["mountain-car"]
     data = inside(system.task.box, scattered(system, 80, seed=0))
     stream = np.random.default_rng(1)
@@ -185,11 +208,11 @@ def test_what_ends_on_an_edge_changes_nothing_in_any_coordinate(settings: ModelS
     grid = Grid.uniform(system.task.box, [7, 7])
     one, other = without.predict_on(grid), with_wall.predict_on(grid)
     np.testing.assert_array_equal(one.next_states, other.next_states)
-    np.testing.assert_array_equal(one.uncertainty, other.uncertainty)
+    np.testing.assert_array_equal(unsure(one), unsure(other))
 
 
 @both_kinds
-def test_being_cut_off_changes_nothing(settings: ModelSettings) -> None:
+def test_being_cut_off_changes_nothing(settings: GPSettings) -> None:
     data = wheel_data(30)
     cut = replace(data, truncated=np.ones(30, dtype=np.bool_))
     grid = Grid.uniform(WHEEL, [5, 4])
@@ -198,7 +221,7 @@ def test_being_cut_off_changes_nothing(settings: ModelSettings) -> None:
 
 
 @both_kinds
-def test_the_step_that_ends_an_episode_is_left_out(settings: ModelSettings) -> None:
+def test_the_step_that_ends_an_episode_is_left_out(settings: GPSettings) -> None:
     """The end may have cut it short: here it goes nowhere at all, and must not spoil what is known."""
     data = wheel_data(40)
     ends = np.arange(40) % 10 == 9
@@ -218,8 +241,8 @@ def test_an_action_never_tried_leads_nowhere_and_is_unknown() -> None:
     grid = Grid.uniform(WHEEL, [6, 5])
     prediction = model.predict_on(grid)
     np.testing.assert_array_equal(prediction.next_states[0], grid.nodes)
-    np.testing.assert_array_equal(prediction.uncertainty[0], 1.0)
-    assert prediction.uncertainty[1].max() < 0.5
+    np.testing.assert_array_equal(unsure(prediction)[0], 1.0)
+    assert unsure(prediction)[1].max() < 0.5
     states = wheel_data(20, seed=3).states
     next_states, uncertainty = model.predict_with_uncertainty(states, WHEEL_CONTROLS[:1])
     np.testing.assert_allclose(next_states, states, rtol=1e-14)
@@ -229,13 +252,13 @@ def test_an_action_never_tried_leads_nowhere_and_is_unknown() -> None:
 @both_kinds
 @pytest.mark.parametrize("knownness", KNOWNNESS)
 def test_a_model_without_data_knows_nothing_unless_told_to_believe_itself(
-    settings: ModelSettings, knownness: str
+    settings: GPSettings, knownness: str
 ) -> None:
-    model = on_wheel(taken(wheel_data(), slice(0, 0)), replace(settings, knownness=knownness))
+    model = on_wheel(taken(wheel_data(), slice(0, 0)), settings, knownness=knownness)
     grid = Grid.uniform(WHEEL, [4, 3])
     prediction = model.predict_on(grid)
     np.testing.assert_array_equal(prediction.next_states, [grid.nodes, grid.nodes])
-    np.testing.assert_array_equal(prediction.uncertainty, 0.0 if knownness == "none" else 1.0)
+    np.testing.assert_array_equal(unsure(prediction), 0.0 if knownness == "none" else 1.0)
 
 
 def test_an_action_of_which_all_was_left_out_is_unknown() -> None:
@@ -243,14 +266,14 @@ def test_an_action_of_which_all_was_left_out_is_unknown() -> None:
     on_edge = Transitions.stepped(data.states[:5], np.zeros(5, dtype=np.int64), np.tile([10.0, 1.0], (5, 1)))
     model = on_wheel(joined(taken(data, data.actions == 1), on_edge), PER_ACTION)
     prediction = model.predict_on(Grid.uniform(WHEEL, [4, 3]))
-    np.testing.assert_array_equal(prediction.uncertainty[0], 1.0)
+    np.testing.assert_array_equal(unsure(prediction)[0], 1.0)
 
 
 @both_kinds
-def test_with_knownness_none_nothing_is_uncertain(settings: ModelSettings) -> None:
+def test_with_knownness_none_nothing_is_uncertain(settings: GPSettings) -> None:
     data = wheel_data(10)
-    model = on_wheel(taken(data, data.actions == 1), replace(settings, knownness="none"))
-    assert not model.predict_on(Grid.uniform(WHEEL, [5, 5])).uncertainty.any()
+    model = on_wheel(taken(data, data.actions == 1), settings, knownness="none")
+    assert not unsure(model.predict_on(Grid.uniform(WHEEL, [5, 5]))).any()
 
 
 def test_a_joint_model_carries_over_to_controls_never_tried() -> None:
@@ -268,7 +291,7 @@ def test_actions_with_the_same_control_are_moved_once() -> None:
     data = wheel_data()
     controls = np.array([[1.0], [1.0]])
     data = Transitions.stepped(data.states, data.actions, turned(data.states, controls[data.actions]))
-    model = fit_dynamics(data, WHEEL, controls, PER_ACTION, fit_seed=0)
+    model = fit_dynamics(data, WHEEL, controls, PER_ACTION, knownness="gp-variance", fit_seed=0)
     states = wheel_data(50, seed=4).states
     errors = WHEEL.displacement(turned(states, controls[:1]), model.predict(states, controls[:1]))
     assert np.abs(errors[:, 0]).max() < 5.0  # of steps of 40
@@ -283,38 +306,38 @@ def test_actions_with_the_same_control_are_moved_once() -> None:
 def test_the_grid_is_predicted_as_its_nodes_are(problem: str, metric: Metric, joint: bool) -> None:
     system = SYSTEMS[problem]
     box = system.task.box
-    settings = ModelSettings(joint=joint, regressor=RegressorSettings(metric=metric))
+    settings = of_kind(joint).model_copy(update={"metric": metric})
     model = learned(system, scattered(system, 60, seed=0), settings)
     grid = Grid.spaced(box, [9, 8, 4, 3][: box.n_dims], [1.0, 1.5, 1.0, 2.0][: box.n_dims])
     prediction = model.predict_on(grid)
     for action, control in enumerate(system.task.controls):
-        next_states, uncertainty = model.predict_with_uncertainty(grid.nodes, control[np.newaxis])
-        apart = box.displacement(next_states, prediction.next_states[action])
+        at_nodes = model.predict_with_uncertainty(grid.nodes, control[np.newaxis])
+        apart = box.displacement(at_nodes.next_states, prediction.next_states[action])
         np.testing.assert_allclose(apart, 0.0, atol=1e-8)
-        np.testing.assert_allclose(prediction.uncertainty[action], uncertainty, atol=1e-5)
-        assert np.isfinite(prediction.uncertainty).all()
-        assert prediction.uncertainty.min() >= 0.0
-        assert prediction.uncertainty.max() <= 1.0
+        np.testing.assert_allclose(unsure(prediction)[action], unsure(at_nodes), atol=1e-5)
+        assert np.isfinite(unsure(prediction)).all()
+        assert unsure(prediction).min() >= 0.0
+        assert unsure(prediction).max() <= 1.0
 
 
 @both_kinds
-def test_uncertainty_is_the_largest_variance_of_the_coordinates(settings: ModelSettings) -> None:
+def test_uncertainty_is_the_largest_variance_of_the_coordinates(settings: GPSettings) -> None:
     model = on_wheel(wheel_data(12), settings)
     states = wheel_data(40, seed=5).states
     for action, control in enumerate(WHEEL_CONTROLS):
         regressors = fitted(model.regressors[0 if settings.joint else action])
         points = np.hstack([states, np.tile(control, (40, 1))]) if settings.joint else states
         each = np.array([regressor.predict(points)[1] for regressor in regressors])
-        _, uncertainty = model.predict_with_uncertainty(states, control[np.newaxis])
-        np.testing.assert_array_equal(uncertainty, np.maximum(each[0], each[1]))
+        found = model.predict_with_uncertainty(states, control[np.newaxis])
+        np.testing.assert_array_equal(unsure(found), np.maximum(each[0], each[1]))
 
 
 @both_kinds
-def test_more_data_make_a_model_surer(settings: ModelSettings) -> None:
+def test_more_data_make_a_model_surer(settings: GPSettings) -> None:
     data = wheel_data(80)
     grid = Grid.uniform(WHEEL, [8, 8])
     few, many = (on_wheel(taken(data, slice(0, n)), settings).predict_on(grid) for n in (6, 80))
-    assert many.uncertainty.mean() < 0.2 * few.uncertainty.mean()
+    assert unsure(many).mean() < 0.2 * unsure(few).mean()
 
 
 # --- accuracy -----------------------------------------------------------------------------------
@@ -350,11 +373,12 @@ def test_errors_are_small_where_the_model_is_sure(problem: str) -> None:
     system = SYSTEMS[problem]
     model, test = model_of(problem, 60, joint=False, seed=0), held_out(system)
     controls = system.task.controls[test.actions]
-    predicted, uncertainty = model.predict_with_uncertainty(test.states, controls)
+    found = model.predict_with_uncertainty(test.states, controls)
+    predicted, uncertainty = found.next_states, unsure(found)
     errors = np.abs(system.task.box.displacement(test.next_states, predicted)).max(axis=1)
     sure = uncertainty < np.quantile(uncertainty, 0.25)
-    unsure = uncertainty > np.quantile(uncertainty, 0.75)
-    assert errors[sure].mean() < errors[unsure].mean()
+    doubtful = uncertainty > np.quantile(uncertainty, 0.75)
+    assert errors[sure].mean() < errors[doubtful].mean()
 
 
 def test_velocity_is_found_irrelevant_to_the_acceleration_of_the_mountain_car() -> None:
@@ -371,7 +395,7 @@ def test_velocity_is_found_irrelevant_to_the_acceleration_of_the_mountain_car() 
 
 
 @both_kinds
-def test_a_model_keeps_what_it_found_until_the_data_grew(settings: ModelSettings) -> None:
+def test_a_model_keeps_what_it_found_until_the_data_grew(settings: GPSettings) -> None:
     data = wheel_data(80)
     first = on_wheel(taken(data, slice(0, 40)), settings)
     second = on_wheel(taken(data, slice(0, 42)), settings, first)
@@ -401,16 +425,13 @@ def test_an_action_seen_for_the_first_time_is_fitted_beside_the_others() -> None
 
 
 @both_kinds
-def test_the_same_seed_gives_the_same_model(settings: ModelSettings) -> None:
-    settings = replace(settings, regressor=RegressorSettings(subset=10))
+def test_the_same_seed_gives_the_same_model(settings: GPSettings) -> None:
+    settings = settings.model_copy(update={"subset": 10})
     data = wheel_data(60)
     grid = Grid.uniform(WHEEL, [6, 6])
-    made = [
-        fit_dynamics(data, WHEEL, WHEEL_CONTROLS, settings, fit_seed=seed).predict_on(grid)
-        for seed in (3, 3, 4)
-    ]
+    made = [on_wheel(data, settings, seed=seed).predict_on(grid) for seed in (3, 3, 4)]
     np.testing.assert_array_equal(made[0].next_states, made[1].next_states)
-    np.testing.assert_array_equal(made[0].uncertainty, made[1].uncertainty)
+    np.testing.assert_array_equal(unsure(made[0]), unsure(made[1]))
     assert not np.array_equal(made[0].next_states, made[2].next_states)
 
 
@@ -419,7 +440,7 @@ def test_the_same_seed_gives_the_same_model(settings: ModelSettings) -> None:
 
 @both_kinds
 @pytest.mark.parametrize("n_dims", [1, 3])
-def test_states_of_another_dimension_are_refused(settings: ModelSettings, n_dims: int) -> None:
+def test_states_of_another_dimension_are_refused(settings: GPSettings, n_dims: int) -> None:
     states = np.zeros((4, n_dims))
     transitions = Transitions.stepped(states, np.zeros(4, dtype=np.int64), states)
     with pytest.raises(ValueError, match=rf"States must have 2 coordinates; got {n_dims}\."):
@@ -427,7 +448,7 @@ def test_states_of_another_dimension_are_refused(settings: ModelSettings, n_dims
 
 
 @both_kinds
-def test_an_action_number_without_control_is_refused_with_its_row(settings: ModelSettings) -> None:
+def test_an_action_number_without_control_is_refused_with_its_row(settings: GPSettings) -> None:
     data = wheel_data(8)
     actions = np.array([0, 1, 0, 1, 1, 2, 0, 1])
     with pytest.raises(ValueError, match=r"`actions` must be below 2.*; got 2 in row 5\."):
@@ -445,7 +466,7 @@ def test_rows_that_are_not_finite_never_reach_a_model(bad: float) -> None:
 
 def test_an_unknown_knownness_is_refused() -> None:
     with pytest.raises(ValueError, match=r"`knownness` must be one of gp-variance, .*; got 'certain'"):
-        ModelSettings(knownness="certain")
+        on_wheel(wheel_data(8), PER_ACTION, knownness="certain")
 
 
 # --- a world with a stop --------------------------------------------------------------------------------
@@ -476,8 +497,8 @@ def slide_data(count: int, *, at_stop: float, seed: int = 0) -> Transitions:
     return Transitions.stepped(states, actions, slid(states, SLIDE_CONTROLS[actions]))
 
 
-def on_slide(transitions: Transitions, settings: ModelSettings) -> GPDynamics:
-    return fit_dynamics(transitions, SLIDE, SLIDE_CONTROLS, settings, fit_seed=0)
+def on_slide(transitions: Transitions, settings: GPSettings) -> GPDynamics:
+    return fit_dynamics(transitions, SLIDE, SLIDE_CONTROLS, settings, knownness="gp-variance", fit_seed=0)
 
 
 def pushing_on(count: int = 40, *, seed: int = 9) -> tuple[FloatArray, FloatArray]:
@@ -488,7 +509,7 @@ def pushing_on(count: int = 40, *, seed: int = 9) -> tuple[FloatArray, FloatArra
 
 
 @both_kinds
-def test_what_is_free_is_learned_while_the_other_coordinate_is_at_its_stop(settings: ModelSettings) -> None:
+def test_what_is_free_is_learned_while_the_other_coordinate_is_at_its_stop(settings: GPSettings) -> None:
     data = slide_data(120, at_stop=0.4)
     states, controls = pushing_on()
     predicted = on_slide(data, settings).predict(states, controls)
@@ -498,7 +519,7 @@ def test_what_is_free_is_learned_while_the_other_coordinate_is_at_its_stop(setti
 
 
 @both_kinds
-def test_only_steps_at_the_stop_can_teach_it(settings: ModelSettings) -> None:
+def test_only_steps_at_the_stop_can_teach_it(settings: GPSettings) -> None:
     """Or the test above would show less than it seems to: without them the model is less sure there."""
     data = slide_data(120, at_stop=0.4)
     before, after = np.abs(data.states[:, 0]) == 1.0, np.abs(data.next_states[:, 0]) == 1.0
@@ -511,7 +532,7 @@ def test_only_steps_at_the_stop_can_teach_it(settings: ModelSettings) -> None:
 
 
 @both_kinds
-def test_arriving_at_a_stop_teaches_nothing_of_any_coordinate(settings: ModelSettings) -> None:
+def test_arriving_at_a_stop_teaches_nothing_of_any_coordinate(settings: GPSettings) -> None:
     data = slide_data(120, at_stop=0.3)
     before, after = np.abs(data.states[:, 0]) == 1.0, np.abs(data.next_states[:, 0]) == 1.0
     arriving = after & ~before
@@ -520,7 +541,7 @@ def test_arriving_at_a_stop_teaches_nothing_of_any_coordinate(settings: ModelSet
     grid = Grid.uniform(SLIDE, [7, 9])
     found, expected = one.predict_on(grid), other.predict_on(grid)
     np.testing.assert_array_equal(found.next_states, expected.next_states)
-    np.testing.assert_array_equal(found.uncertainty, expected.uncertainty)
+    np.testing.assert_array_equal(unsure(found), unsure(expected))
 
 
 def test_each_coordinate_is_learned_from_the_rows_no_edge_had_a_hand_in() -> None:
@@ -545,3 +566,70 @@ def test_arriving_at_one_stop_while_at_another_leaves_out_both() -> None:
     np.testing.assert_array_equal(usable(box, step), [[False, False, False]])
     stay = Transitions.stepped(np.array([[1.0, 1.0, 0.0]]), np.array([0]), np.array([[1.0, 1.0, 0.1]]))
     np.testing.assert_array_equal(usable(box, stay), [[False, False, True]])
+
+
+# --- surprises ------------------------------------------------------------------------------------------
+
+
+def stepped(
+    state: list[float], action: int, next_state: list[float], *, terminated: bool = False
+) -> Transition:
+    return Transition(np.array(state), action, 0.0, np.array(next_state), terminated, False)
+
+
+@both_kinds
+def test_a_step_far_from_its_prediction_surprises_in_any_coordinate(settings: GPSettings) -> None:
+    model, state = on_wheel(wheel_data(), settings), [100.0, 0.2]
+    predicted = model.predict(np.array([state]), WHEEL_CONTROLS[1:])[0]
+    displacements = WHEEL.displacement(wheel_data().states, wheel_data().next_states)
+    rows = wheel_data().actions == 1 if not settings.joint else slice(None)
+    spread = displacements[rows].std(axis=0)
+    for axis in range(2):
+        for share, surprises in ((0.9, False), (1.1, True)):
+            off = predicted + share * 0.5 * spread * (np.arange(2) == axis)
+            found = model.surprised_by(stepped(state, 1, off.tolist()), predicted, share=0.5)
+            assert found is surprises
+
+
+@both_kinds
+def test_a_prediction_on_the_other_side_of_the_seam_is_near(settings: GPSettings) -> None:
+    model = on_wheel(wheel_data(), settings)
+    predicted = np.array([359.9, 0.2])
+    near, far = (stepped([319.0, 0.2], 1, [angle, 0.2]) for angle in (0.1, 180.0))
+    assert not model.surprised_by(near, predicted, share=0.5)
+    assert model.surprised_by(far, predicted, share=0.5)
+
+
+@both_kinds
+def test_what_is_not_learned_from_surprises_nobody(settings: GPSettings) -> None:
+    """Edges that had a hand in it, and the step that ended an episode."""
+    model, far = on_wheel(wheel_data(), settings), np.array([10.0, -0.9])
+    state = [200.0, 0.9]
+    assert model.surprised_by(stepped(state, 1, [240.0, 0.7]), far, share=0.5)
+    assert not model.surprised_by(stepped(state, 1, [240.0, 1.0]), far, share=0.5)
+    assert not model.surprised_by(stepped(state, 1, [240.0, 0.7], terminated=True), far, share=0.5)
+    # at the edge all along: the other coordinate is as free as ever
+    resting = stepped([200.0, 1.0], 1, [240.0, 1.0])
+    assert not model.surprised_by(resting, np.array([240.0, -0.9]), share=0.5)
+    assert model.surprised_by(resting, np.array([10.0, 1.0]), share=0.5)
+
+
+def test_of_an_action_never_tried_nothing_surprises() -> None:
+    data = wheel_data()
+    model = on_wheel(taken(data, data.actions == 1), PER_ACTION)
+    predicted = np.array([10.0, -0.9])
+    assert not model.surprised_by(stepped([200.0, 0.9], 0, [240.0, 0.7]), predicted, share=0.5)
+    assert model.surprised_by(stepped([200.0, 0.9], 1, [240.0, 0.7]), predicted, share=0.5)
+
+
+@both_kinds
+def test_the_record_of_a_model_tells_of_every_process(settings: GPSettings) -> None:
+    data = wheel_data()
+    model = on_wheel(taken(data, data.actions == 1), settings)
+    record = model.record()
+    of_one = fitted(model.regressors[-1])
+    groups = [of_one] if settings.joint else [(), of_one]  # of action 0 there is nothing
+    assert record == {
+        "basis_sizes": [[len(one.posterior.basis) for one in group] for group in groups],
+        "hyperparameters": [[one.parameters.tolist() for one in group] for group in groups],
+    }

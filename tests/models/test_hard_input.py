@@ -9,12 +9,13 @@ import pytest
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.gp import Metric
+from optimist.gp.covariance import Metric
 from optimist.grid import Grid
-from optimist.models import GPDynamics, ModelSettings, RegressorSettings, fit_dynamics
+from optimist.models import GPDynamics, GPSettings, fit_dynamics
 from optimist.models.regressor import Regressor
 from optimist.systems import SYSTEMS
 from optimist.transitions import Transitions
+from tests.models.learning import JOINT, learned, of_kind, unsure
 
 BOX = Box([-1.0, 0.0], [1.0, 2.0 * np.pi], periodic=[False, True])
 CONTROLS = np.array([[-1.0], [0.0], [1.0]])
@@ -129,10 +130,10 @@ def assert_sane(model: GPDynamics, grid: Grid) -> None:
     assert np.isfinite(prediction.next_states).all()
     off_grid = grid.nodes + 0.01 * grid.box.widths
     for control in model.controls:
-        next_states, uncertainty = model.predict_with_uncertainty(off_grid, control[np.newaxis])
-        assert np.isfinite(next_states).all()
-        assert_unit_interval(uncertainty)
-    assert_unit_interval(prediction.uncertainty)
+        found = model.predict_with_uncertainty(off_grid, control[np.newaxis])
+        assert np.isfinite(found.next_states).all()
+        assert_unit_interval(unsure(found))
+    assert_unit_interval(unsure(prediction))
     for regressor in regressors_of(model):
         assert isinstance(regressor.basis_cut, bool)
         assert 0.0 <= regressor.posterior.jitter < 1.0
@@ -145,38 +146,41 @@ def assert_unit_interval(uncertainty: FloatArray) -> None:
     assert uncertainty.max() <= 1.0
 
 
-def fit_hard(hard: Hard, settings: ModelSettings) -> GPDynamics:
+def fit_hard(hard: Hard, settings: GPSettings) -> GPDynamics:
     stream = np.random.default_rng(0)
     states, displacements = hard(stream)
     actions = stream.integers(3, size=len(states))
-    transitions = Transitions.stepped(states, actions, states + displacements)
-    return fit_dynamics(transitions, BOX, CONTROLS, settings, fit_seed=0)
+    return fitted(Transitions.stepped(states, actions, states + displacements), settings)
+
+
+def fitted(transitions: Transitions, settings: GPSettings) -> GPDynamics:
+    return fit_dynamics(transitions, BOX, CONTROLS, settings, knownness="gp-variance", fit_seed=0)
 
 
 @pytest.mark.parametrize("hard", HARD)
 @pytest.mark.parametrize("metric", Metric)
 @pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
 def test_hard_data_give_predictions_that_can_be_planned_with(hard: Hard, metric: Metric, joint: bool) -> None:
-    settings = ModelSettings(joint=joint, regressor=RegressorSettings(metric=metric, subset=60))
+    settings = of_kind(joint).model_copy(update={"metric": metric, "subset": 60})
     assert_sane(fit_hard(hard, settings), GRID)
 
 
 @pytest.mark.parametrize("hard", [duplicates, dense_points, nearly_the_same_points, contradictions])
 @pytest.mark.parametrize("tolerance", [0.0, 1e-2, 1e6])
 def test_kernels_near_to_singular_are_survived_at_any_tolerance(hard: Hard, tolerance: float) -> None:
-    settings = ModelSettings(joint=True, regressor=RegressorSettings(basis_tolerance=tolerance))
+    settings = JOINT.model_copy(update={"basis_tolerance": tolerance})
     assert_sane(fit_hard(hard, settings), GRID)
 
 
 def test_a_point_repeated_is_one_point_of_the_basis() -> None:
-    for regressor in regressors_of(fit_hard(duplicates, ModelSettings(joint=True))):
+    for regressor in regressors_of(fit_hard(duplicates, JOINT)):
         basis = regressor.posterior.basis
         assert len(np.unique(basis, axis=0)) == len(basis)
         assert not regressor.basis_cut
 
 
 def test_a_basis_cut_short_is_recorded() -> None:
-    cut = fit_hard(noise, ModelSettings(joint=True, regressor=RegressorSettings(max_basis=3)))
+    cut = fit_hard(noise, JOINT.model_copy(update={"max_basis": 3}))
     assert_sane(cut, GRID)
     for regressor in regressors_of(cut):
         assert regressor.basis_cut
@@ -184,7 +188,7 @@ def test_a_basis_cut_short_is_recorded() -> None:
 
 
 def test_one_transition_is_repeated_where_it_was_seen() -> None:
-    model = fit_hard(one_point, ModelSettings(joint=True))
+    model = fit_hard(one_point, JOINT)
     seen = model.seen
     predicted = model.predict(seen.states, model.controls[seen.actions])
     np.testing.assert_allclose(predicted, seen.next_states, atol=1e-12)
@@ -195,14 +199,14 @@ def test_of_two_contradicting_transitions_the_mean_is_believed() -> None:
     next_states = np.array([[0.3, 1.5], [0.1, 1.1]])
     transitions = Transitions.stepped(states, np.array([1, 1]), next_states)
     for joint in (False, True):
-        model = fit_dynamics(transitions, BOX, CONTROLS, ModelSettings(joint=joint), fit_seed=0)
+        model = fitted(transitions, of_kind(joint))
         predicted = model.predict(states[:1], CONTROLS[1:2])
         np.testing.assert_allclose(predicted, [[0.2, 1.3]], atol=1e-9)
 
 
 @pytest.mark.parametrize("hard", [nothing_moves, constant_steps])
 def test_steps_that_never_vary_are_predicted_everywhere(hard: Hard) -> None:
-    model = fit_hard(hard, ModelSettings(joint=True))
+    model = fit_hard(hard, JOINT)
     step = BOX.displacement(model.seen.states[:1], model.seen.next_states[:1])
     states = GRID.nodes
     for control in CONTROLS:
@@ -220,11 +224,11 @@ def test_5000_steps_of_one_slow_trajectory_are_learned_from(joint: bool) -> None
         path.append(system.dynamics(path[-1], controls[1:2]))
     states = np.vstack(path)
     transitions = Transitions.stepped(states[:-1], np.ones(5000, dtype=np.int64), states[1:])
-    settings = ModelSettings(joint=joint, regressor=RegressorSettings(subset=40, max_basis=100))
-    model = fit_dynamics(transitions, box, controls, settings, fit_seed=0)
+    settings = of_kind(joint).model_copy(update={"subset": 40, "max_basis": 100})
+    model = learned(system, transitions, settings)
     assert_sane(model, Grid.uniform(box, [8, 8]))
     here = transitions.states[::50]
     truth = system.dynamics(here, controls[1:2])
-    predicted, uncertainty = model.predict_with_uncertainty(here, controls[1:2])
-    assert np.abs((predicted - truth) / (truth - here).std(axis=0)).max() < 0.05
-    assert uncertainty.max() < 0.05
+    found = model.predict_with_uncertainty(here, controls[1:2])
+    assert np.abs((found.next_states - truth) / (truth - here).std(axis=0)).max() < 0.05
+    assert unsure(found).max() < 0.05

@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
-from optimist.models import KNOWNNESS, GPDynamics, ModelSettings, fit_dynamics
-from optimist.models.knownness import AllKnown, CellVariance, GPVariance, Variances, VisitedCells
+from optimist.models import KNOWNNESS, GPDynamics, fit_dynamics
+from optimist.models.knownness import (
+    Asked,
+    Variances,
+    all_known,
+    cell_variance,
+    gp_variance,
+    visited_cells,
+)
 from optimist.transitions import Transitions
+from tests.models.learning import of_kind, unsure
 
 PLANE = Box([-1.0, 0.0], [2.0, 8.0])
 CYLINDER = Box([-1.0, 0.0], [2.0, 8.0], periodic=[False, True])
@@ -52,12 +60,13 @@ def walk(box: Box, count: int, *, seed: int = 0, actions: int = 3, beyond: float
 
 
 def fit(box: Box, seen: Transitions, knownness: str, *, joint: bool) -> GPDynamics:
-    return fit_dynamics(seen, box, CONTROLS, ModelSettings(joint=joint, knownness=knownness), fit_seed=0)
+    return fit_dynamics(seen, box, CONTROLS, of_kind(joint), knownness=knownness, fit_seed=0)
 
 
 def test_the_rules_are_known_by_the_names_of_the_documentation() -> None:
     assert list(KNOWNNESS) == ["gp-variance", "cell-variance", "visited-cells", "none"]
     assert KNOWNNESS["gp-variance"].needs_variance
+    assert KNOWNNESS["cell-variance"].needs_variance
     assert not KNOWNNESS["visited-cells"].needs_variance
     assert not KNOWNNESS["none"].needs_variance
     assert [rule.untried for rule in KNOWNNESS.values()] == [1.0, 1.0, 1.0, 0.0]
@@ -66,7 +75,7 @@ def test_the_rules_are_known_by_the_names_of_the_documentation() -> None:
 def test_gp_variance_is_the_largest_over_the_coordinates() -> None:
     grid = Grid.uniform(PLANE, [4, 3])
     variances = np.random.default_rng(0).uniform(size=(2, 12))
-    found = GPVariance().uncertainty(grid, 0, Variances(variances, np.ones(2)), walk(PLANE, 5))
+    found = gp_variance(grid, Asked(0, walk(PLANE, 5), Variances(variances, np.ones(2))))
     assert found.tolist() == [max(pair) for pair in variances.T.tolist()]
 
 
@@ -75,7 +84,7 @@ def test_gp_variance_is_the_largest_over_the_coordinates() -> None:
 def test_gp_variance_of_a_model_is_the_largest_of_its_processes(box: Box, joint: bool) -> None:
     grid = Grid.uniform(box, [6, 5])
     model = fit(box, walk(box, 30), "gp-variance", joint=joint)
-    uncertainty = model.predict_on(grid).uncertainty
+    uncertainty = unsure(model.predict_on(grid))
     for action, control in enumerate(CONTROLS):
         regressors = model.regressors[0 if joint else action]
         assert regressors is not None
@@ -91,10 +100,9 @@ def test_visited_cells_are_those_of_a_loop_over_nodes_and_transitions(
     box: Box, cells: int, beyond: float
 ) -> None:
     grid = Grid.uniform(box, [7, 8])  # no node on the border of a cell but for exact ones
-    rule = VisitedCells(cells_per_axis=cells)
     seen = walk(box, 60, beyond=beyond)
     for action in range(3):
-        found = rule.uncertainty(grid, action, None, seen)
+        found = visited_cells(grid, Asked(action, seen), per_axis=cells)
         assert found.tolist() == naive_uncertainty(grid, action, seen, cells)
 
 
@@ -104,7 +112,7 @@ def test_visited_cells_wrap_on_periodic_axes_only() -> None:
     seen = Transitions.stepped(state, np.array([0]), state)
     for box, expected_cell in ((CYLINDER, 0), (PLANE, 9)):
         grid = Grid.uniform(box, [4, 32])
-        known = VisitedCells(10).uncertainty(grid, 0, None, seen) == 0.0
+        known = visited_cells(grid, Asked(0, seen), per_axis=10) == 0.0
         cells = np.floor(grid.nodes[known][:, 1] / 0.8).clip(max=9)
         assert set(cells.tolist()) == {float(expected_cell)}
 
@@ -113,15 +121,15 @@ def test_nodes_on_the_upper_edge_belong_to_the_last_cell() -> None:
     state = np.array([[1.99, 7.99]])
     seen = Transitions.stepped(state, np.array([0]), state)
     grid = Grid.uniform(PLANE, [2, 2])
-    assert VisitedCells(10).uncertainty(grid, 0, None, seen).tolist() == [1.0, 1.0, 1.0, 0.0]
+    assert visited_cells(grid, Asked(0, seen), per_axis=10).tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
 @both_boxes
 def test_an_action_without_data_has_visited_no_cell(box: Box) -> None:
     grid = Grid.uniform(box, [5, 5])
     seen = walk(box, 500, actions=2)
-    assert VisitedCells(3).uncertainty(grid, 0, None, seen).tolist() == [0.0] * 25
-    assert VisitedCells(3).uncertainty(grid, 2, None, seen).tolist() == [1.0] * 25
+    assert visited_cells(grid, Asked(0, seen), per_axis=3).tolist() == [0.0] * 25
+    assert visited_cells(grid, Asked(2, seen), per_axis=3).tolist() == [1.0] * 25
 
 
 @both_boxes
@@ -129,7 +137,7 @@ def test_an_action_without_data_has_visited_no_cell(box: Box) -> None:
 def test_a_model_that_counts_cells_tells_of_each_action_what_a_loop_tells(box: Box, joint: bool) -> None:
     grid = Grid.uniform(box, [8, 8])
     seen = walk(box, 40, actions=2)
-    uncertainty = fit(box, seen, "visited-cells", joint=joint).predict_on(grid).uncertainty
+    uncertainty = unsure(fit(box, seen, "visited-cells", joint=joint).predict_on(grid))
     for action in range(3):
         assert uncertainty[action].tolist() == naive_uncertainty(grid, action, seen, 10)
 
@@ -144,7 +152,7 @@ def test_cells_left_over_an_edge_were_visited_all_the_same(joint: bool) -> None:
         np.vstack([inner.next_states, [[2.0, 4.1]]]),
     )
     grid = Grid.uniform(PLANE, [7, 8])
-    uncertainty = fit(PLANE, seen, "visited-cells", joint=joint).predict_on(grid).uncertainty
+    uncertainty = unsure(fit(PLANE, seen, "visited-cells", joint=joint).predict_on(grid))
     assert uncertainty[0].tolist() == naive_uncertainty(grid, 0, seen, 10)
     assert (
         uncertainty[0].reshape(7, 8)[6, 4] == 0.0
@@ -155,8 +163,8 @@ def test_cells_left_over_an_edge_were_visited_all_the_same(joint: bool) -> None:
 @pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
 def test_with_none_nothing_is_unknown_tried_or_not(box: Box, joint: bool) -> None:
     grid = Grid.uniform(box, [4, 4])
-    assert not AllKnown().uncertainty(grid, 0, None, walk(box, 3)).any()
-    uncertainty = fit(box, walk(box, 5, actions=2), "none", joint=joint).predict_on(grid).uncertainty
+    assert not all_known(grid, Asked(0, walk(box, 3))).any()
+    uncertainty = unsure(fit(box, walk(box, 5, actions=2), "none", joint=joint).predict_on(grid))
     assert uncertainty.shape == (3, 16)
     assert not uncertainty.any()
 
@@ -167,11 +175,6 @@ def test_the_rule_of_uncertainty_does_not_touch_the_successors(knownness: str) -
     expected = fit(CYLINDER, seen, "gp-variance", joint=False).predict_on(grid).next_states
     found = fit(CYLINDER, seen, knownness, joint=False).predict_on(grid).next_states
     np.testing.assert_array_equal(found, expected)
-
-
-def test_a_grid_of_no_cells_is_refused() -> None:
-    with pytest.raises(ValueError, match="`cells_per_axis` must be at least 1; got 0"):
-        VisitedCells(cells_per_axis=0)
 
 
 # --- the variance as far as the planner would notice ---------------------------------------------------
@@ -189,7 +192,7 @@ def some_variances(grid: Grid, priors: list[float] | FloatArray, *, seed: int = 
 
 
 def of_cells(grid: Grid, variances: Variances) -> FloatArray:
-    return CellVariance().uncertainty(grid, 0, variances, walk(PLANE, 3))
+    return cell_variance(grid, Asked(0, walk(PLANE, 3), variances))
 
 
 def naive_cell_variance(grid: Grid, variances: Variances) -> list[float]:
@@ -229,14 +232,14 @@ def test_cell_variance_lies_between_nothing_and_the_variance(
     variances = some_variances(grid, [10.0**scale, 10.0**other], seed=seed)
     found = of_cells(grid, variances)
     assert (found >= 0.0).all()
-    assert (found <= GPVariance().uncertainty(grid, 0, variances, walk(PLANE, 3))).all()
+    assert (found <= gp_variance(grid, Asked(0, walk(PLANE, 3), variances))).all()
 
 
 @both_boxes
 def test_cells_much_smaller_than_the_prior_spread_leave_the_variance_as_it_is(box: Box) -> None:
     grid = Grid.uniform(box, [5, 4])
     variances = some_variances(grid, (1e6 * box.widths) ** 2)
-    expected = GPVariance().uncertainty(grid, 0, variances, walk(PLANE, 3))
+    expected = gp_variance(grid, Asked(0, walk(PLANE, 3), variances))
     np.testing.assert_allclose(of_cells(grid, variances), expected, rtol=1e-6)
 
 
@@ -274,7 +277,7 @@ def test_cell_variance_of_a_learned_model_does_not_depend_on_the_units(box: Box,
     in_other_units = Transitions.stepped(seen.states * factors, seen.actions, seen.next_states * factors)
     here = fit(box, seen, "cell-variance", joint=joint).predict_on(grid)
     there = fit(scaled.box, in_other_units, "cell-variance", joint=joint).predict_on(scaled)
-    np.testing.assert_allclose(there.uncertainty, here.uncertainty, atol=1e-3)
+    np.testing.assert_allclose(unsure(there), unsure(here), atol=1e-3)
 
 
 @pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
@@ -285,14 +288,14 @@ def test_cell_variance_does_not_depend_on_the_units_of_what_has_not_moved_yet(jo
     in_other_units = Transitions.stepped(seen.states * factors, seen.actions, seen.states * factors)
     here = fit(PLANE, resting, "cell-variance", joint=joint).predict_on(grid)
     there = fit(scaled.box, in_other_units, "cell-variance", joint=joint).predict_on(scaled)
-    np.testing.assert_allclose(there.uncertainty, here.uncertainty, atol=1e-3)
+    np.testing.assert_allclose(unsure(there), unsure(here), atol=1e-3)
 
 
 @pytest.mark.parametrize("joint", [False, True], ids=["per-action", "joint"])
 def test_cell_variance_of_a_learned_model_is_made_of_its_processes(joint: bool) -> None:
     grid = Grid.spaced(CYLINDER, [6, 5], [2.0, 1.0])
     model = fit(CYLINDER, walk(CYLINDER, 30), "cell-variance", joint=joint)
-    uncertainty = model.predict_on(grid).uncertainty
+    uncertainty = unsure(model.predict_on(grid))
     for action, control in enumerate(CONTROLS):
         regressors = model.regressors[0 if joint else action]
         assert regressors is not None
@@ -311,7 +314,7 @@ def test_with_cell_variance_an_action_never_tried_is_wholly_unknown() -> None:
     grid = Grid.uniform(PLANE, [4, 3])
     seen = walk(PLANE, 30, actions=2)
     prediction = fit(PLANE, seen, "cell-variance", joint=False).predict_on(grid)
-    np.testing.assert_array_equal(prediction.uncertainty[2], 1.0)
+    np.testing.assert_array_equal(unsure(prediction)[2], 1.0)
 
 
 @pytest.mark.parametrize(("n_dims", "per_axis"), [(1, 100), (2, 10), (3, 5), (4, 3)])
@@ -320,6 +323,6 @@ def test_by_default_there_are_about_a_hundred_cells_in_any_dimension(n_dims: int
     grid = Grid.uniform(box, [per_axis + 1] * n_dims)
     state = np.full((1, n_dims), 0.5 / per_axis)
     seen = Transitions.stepped(state, np.array([0]), state)
-    for rule in (VisitedCells(), VisitedCells(per_axis)):
-        known = grid.nodes[rule.uncertainty(grid, 0, None, seen) == 0.0]
+    for given_cells in (None, per_axis):
+        known = grid.nodes[visited_cells(grid, Asked(0, seen), per_axis=given_cells) == 0.0]
         np.testing.assert_allclose(known, np.zeros((1, n_dims)), atol=0.0)

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optimist.arrays import FloatArray
 from tests.naive.interpolation import self_weights
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optimist.arrays import FloatArray
+from optimist.steps import Dynamics
 from optimist.task import Task
-
-FloatArray = NDArray[np.float64]
-Dynamics = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,21 +28,6 @@ def step(task: Task, dynamics: Dynamics, state: FloatArray, control: FloatArray)
     next_states = dynamics(states, controls)
     reward = float(task.rewards(states, controls, next_states)[0])
     return Transition(next_states[0], reward, bool(task.terminal(next_states)[0]))
-
-
-def held_step(
-    task: Task, dynamics: Dynamics, state: FloatArray, control: FloatArray, steps: int
-) -> Transition:
-    """`steps` steps under one control; sum of g^t r_t until the episode ends, where the state stays."""
-    total = 0.0
-    ended = bool(task.terminal(state[np.newaxis])[0])
-    for t in range(steps):
-        if ended:
-            break
-        taken = step(task, dynamics, state, control)
-        total += task.discount**t * taken.reward
-        state, ended = taken.next_state, taken.ended
-    return Transition(state, total, ended)
 
 
 def best_sequences(

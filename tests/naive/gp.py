@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
+from optimist.arrays import FloatArray, IntArray
 from optimist.gp.covariance import Hyperparameters, Metric
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def omega(metric: Metric, parameters: FloatArray, axes: IntArray) -> FloatArray:

@@ -9,7 +9,9 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from optimist.arrays import FloatArray, IntArray
+from optimist.grid import Grid
+
 Index = tuple[int, ...]
 
 
@@ -81,6 +83,31 @@ def weights_of_point(
     shape = [axis.size for axis in axes]
     periodic = [period is not None for period in periods]
     return weights_of_cell([cell for cell, _, _ in found], [f for _, f, _ in found], shape, periodic)
+
+
+def expand(grid: Grid, cells: NDArray[np.int32], fractions: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The vertices and weights that located points stand for, corner by corner.  [n, 2^d] each"""
+    places = np.array(np.unravel_index(cells, grid.padded_shape))  # [d, n]
+    vertices, weights = [], []
+    for corner in product((0, 1), repeat=grid.n_dims):
+        upper = np.array(corner)
+        around = (places + upper[:, np.newaxis]) % np.array(grid.shape)[:, np.newaxis]
+        vertices.append(np.ravel_multi_index(tuple(around), grid.shape))
+        weights.append(np.where(upper == 1, fractions, 1.0 - fractions).prod(axis=1))
+    return np.stack(vertices, axis=1), np.stack(weights, axis=1)
+
+
+def interpolants(grid: Grid, points: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Where the grid locates `points` [n, d], so that f(point) = weights . f(vertices).  [n, 2^d] each"""
+    cells, fractions, _ = grid.locate(points)
+    return expand(grid, cells, fractions)
+
+
+def dense_weights(grid: Grid, vertices: IntArray, weights: FloatArray) -> FloatArray:
+    """The weight of every node.  [n, n_nodes]"""
+    table = np.zeros((len(vertices), grid.n_nodes))
+    np.add.at(table, (np.arange(len(vertices))[:, np.newaxis], vertices), weights)
+    return table
 
 
 def weight_matrices(

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from optimist.box import Box
 from optimist.grid import Grid
 from optimist.planning import Tables
 from tests.naive.backups import Problem
 from tests.naive.interpolation import flat, weight_matrices
-
-FloatArray = NDArray[np.float64]
 
 
 def random_tables(

@@ -56,7 +56,7 @@ class NaiveSarsa:
     discount: float
     max_steps: int
     weights: dict[tuple[Tile, int], float] = field(default_factory=lambda: defaultdict(float))
-    path: list[State] = field(default_factory=list)
+    seen: dict[State, list[Tile]] = field(default_factory=dict)  # states with their tiles
 
     def q_value(self, tiles: Sequence[Tile], action: int) -> float:
         total = 0.0
@@ -77,14 +77,14 @@ class NaiveSarsa:
         settings = self.settings
         traces: dict[tuple[Tile, int], float] = {}
         state, total = start, 0.0
-        action = self.choose(active_tiles(self.box, settings, self.offsets, state), key, 0)
+        tiles = active_tiles(self.box, settings, self.offsets, state)
+        action = self.choose(tiles, key, 0)
         for step in range(1, self.max_steps + 1):
-            self.path.append(state)
-            tiles = active_tiles(self.box, settings, self.offsets, state)
+            self.seen[state] = tiles
             next_state, reward, terminated = world(state, action)
             total += reward
             error = reward - self.q_value(tiles, action)
-            next_action = 0
+            next_action, next_tiles = 0, tiles
             if not terminated:
                 next_tiles = active_tiles(self.box, settings, self.offsets, next_state)
                 next_action = self.choose(next_tiles, key, step)
@@ -96,7 +96,7 @@ class NaiveSarsa:
             traces = {pair: trace for pair, trace in faded.items() if trace > settings.trace_cutoff}
             if terminated:
                 return step, total, True
-            state, action = next_state, next_action
+            state, action, tiles = next_state, next_action, next_tiles
         return self.max_steps, total, False
 
     def _mark(self, traces: dict[tuple[Tile, int], float], tiles: Sequence[Tile], action: int) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from optimist.arrays import FloatArray
 from tests.naive.interpolation import corners, flat, unflat
 
-FloatArray = NDArray[np.float64]
 NodeRange = tuple[int, int, int]
 
 

@@ -6,21 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from optimist.arrays import FloatArray
 from optimist.grid import Grid
-from optimist.models import TrueDynamics
-from optimist.planning import BackupName, Plan, QFunction, Stopping, Tables, optimistic, solve, tabulate
+from optimist.planning import BackupName, Limits, Plan, QFunction, Tables, optimistic, solve, tabulate
 from optimist.planning.backups import prepare
+from optimist.steps import known
 from optimist.systems import find_system
 from tests.naive import backups as naive
 from tests.naive.backups import BACKUPS
 from tests.naive.random_tables import as_problem, random_tables, small_tables
 
-FloatArray = NDArray[np.float64]
-
 V_FORMS = ("v-plain", "v-exact")
-CLOSE = Stopping(tolerance=1e-10, max_sweeps=5000)
+CLOSE = Limits(tolerance=1e-10, max_sweeps=5000)
 ROUNDING = 1e-6  # self weights are float32
 
 every_backup = pytest.mark.parametrize("backup", list(BACKUPS))
@@ -40,7 +38,7 @@ def jacobi(tables: Tables, backup: str, q: FloatArray) -> FloatArray:
 
 
 def fixed_point(tables: Tables, backup: str) -> FloatArray:
-    plan = solve(tables, backup=backup, stopping=CLOSE)
+    plan = solve(tables, backup=backup, limits=CLOSE)
     assert plan.converged
     return plan.q_values
 
@@ -166,9 +164,8 @@ def test_printed_mixing_differs_from_the_folded_mixture_in_between() -> None:
 def mountain_car_plan(backup: str) -> tuple[Grid, Plan]:
     system = find_system("mountain-car")
     grid = Grid.uniform(system.task.box, [30, 30])
-    prediction = TrueDynamics(system.dynamics, system.task.controls).predict_on(grid)
-    tables = tabulate(grid, system.task, prediction)
-    return grid, solve(tables, backup=backup, stopping=Stopping(1e-8, 100_000))
+    tables = tabulate(grid, system.task, known(system.dynamics, system.task.controls))
+    return grid, solve(tables, backup=backup, limits=Limits(1e-8, 100_000))
 
 
 def test_eq7_as_printed_has_a_fixed_point_of_its_own_on_mountain_car() -> None:
@@ -252,7 +249,7 @@ def test_leaving_out_what_leads_nowhere_changes_no_bit(
         for share in (0.95, 0.0):  # pack what can be packed; nothing
             monkeypatch.setattr("optimist.planning.rows.WORTH_PACKING", share)
             monkeypatch.setattr("optimist.planning.rows.WORTH_TURNING", np.inf)
-            plans.append(solve(tables, backup=backup, accelerate=accelerate, start=start, stopping=CLOSE))
+            plans.append(solve(tables, backup=backup, accelerate=accelerate, start=start, limits=CLOSE))
         packed, whole = plans
         np.testing.assert_array_equal(packed.q_values, whole.q_values)
         assert (packed.sweeps, packed.residual) == (whole.sweeps, whole.residual)

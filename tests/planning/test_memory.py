@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from optimist.grid import Grid
-from optimist.models import TrueDynamics
 from optimist.planning import require_memory, solve, tabulate
 from optimist.planning.memory import available_bytes, needed_bytes
+from optimist.steps import known
 from optimist.systems import find_system
 
 shapes = st.lists(st.integers(2, 3000), min_size=1, max_size=6)
@@ -82,8 +82,7 @@ def test_planning_takes_no_more_than_it_says(backup: str) -> None:
 
     def plan() -> None:
         grid = Grid.uniform(system.task.box, shape)
-        prediction = TrueDynamics(system.dynamics, system.task.controls).predict_on(grid)
-        tables = tabulate(grid, system.task, prediction)
+        tables = tabulate(grid, system.task, known(system.dynamics, system.task.controls))
         values = solve(tables, backup=backup, threads=1).q_values
         assert np.isfinite(values).all()
 

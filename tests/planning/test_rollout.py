@@ -1,19 +1,17 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from optimist.arrays import BoolArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
 from optimist.planning import QFunction, roll_out
 from optimist.task import Task
 from tests.naive.episodes import episode
-
-FloatArray = NDArray[np.float64]
 
 
 def walk(states: FloatArray, controls: FloatArray) -> FloatArray:
@@ -86,3 +84,13 @@ def test_starts_are_left_as_they_were() -> None:
     starts = STARTS.copy()
     roll_out(TASK, walk, POLICY, starts)
     np.testing.assert_array_equal(starts, STARTS)
+
+
+def test_rows_say_the_same_in_json() -> None:
+    rollouts = roll_out(TASK, walk, POLICY, STARTS)
+    rows = json.loads(json.dumps(rollouts.rows()))
+    assert len(rows) == len(STARTS)
+    assert [row["start"] for row in rows] == STARTS.tolist()
+    assert [row["total_reward"] for row in rows] == rollouts.total_rewards.tolist()
+    assert [row["steps"] for row in rows] == rollouts.steps.tolist()
+    assert [row["terminated"] for row in rows] == rollouts.terminated.tolist()

@@ -8,19 +8,17 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.compiled.interpolation import fraction_spot
 from optimist.grid import Grid
-from optimist.planning import Stopping, Tables, solve
+from optimist.planning import Limits, Tables, solve
 from optimist.planning.backups import Backup, prepare
 from optimist.planning.rows import MOST_PAIRS, Rows
 from tests.naive.random_tables import random_tables
 
-FloatArray = NDArray[np.float64]
-
-CLOSE = Stopping(tolerance=1e-10, max_sweeps=5000)
+CLOSE = Limits(tolerance=1e-10, max_sweeps=5000)
 SHAPES: list[tuple[tuple[int, ...], tuple[bool, ...]]] = [
     ((7,), (True,)),
     ((4, 5), (True, False)),
@@ -110,14 +108,14 @@ def test_plans_do_not_depend_on_the_order_of_the_axes(
     """Of large grids, in-place sweeps too are in streams."""
     tables = with_ends(7, shape, n_actions, periodic)
     module = import_module("optimist.planning.solve")
-    usual = solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE)
+    usual = solve(tables, backup=backup, accelerate=accelerate, limits=CLOSE)
     for axes in list(permutations(range(len(shape))))[::-5]:
         with pytest.MonkeyPatch.context() as patch:
             in_order(patch, axes)
             patch.setattr(module, "MANY_NODES", 0)
             patch.setattr(module, "SMALLEST_BLOCK", 1)
             plans = [
-                solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE, threads=threads)
+                solve(tables, backup=backup, accelerate=accelerate, limits=CLOSE, threads=threads)
                 for threads in (1, 2)
             ]
         assert plans[0].converged
@@ -134,9 +132,9 @@ def test_fetching_ahead_changes_no_bit(
     monkeypatch: pytest.MonkeyPatch, backup: str, accelerate: bool, n_actions: int
 ) -> None:
     tables = with_ends(3, (9, 11), n_actions, (False, True))
-    usual = solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE)
+    usual = solve(tables, backup=backup, accelerate=accelerate, limits=CLOSE)
     monkeypatch.setattr("optimist.planning.backups.CACHED_NODES", 0)
-    ahead = solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE)
+    ahead = solve(tables, backup=backup, accelerate=accelerate, limits=CLOSE)
     np.testing.assert_array_equal(ahead.q_values, usual.q_values)
 
 
@@ -226,8 +224,8 @@ def test_tables_may_be_views(accelerate: bool, backup: str) -> None:
     tables = with_ends(4, (5, 4), 2, (False, True))
     wide = np.zeros((20, 3, 2), dtype=np.float32)
     wide[:, :2] = tables.fractions
-    expected = solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE)
+    expected = solve(tables, backup=backup, accelerate=accelerate, limits=CLOSE)
     for fractions in (wide[:, :2], np.asfortranarray(tables.fractions)):
         view = replace(tables, fractions=fractions)
-        plan = solve(view, backup=backup, accelerate=accelerate, stopping=CLOSE)
+        plan = solve(view, backup=backup, accelerate=accelerate, limits=CLOSE)
         np.testing.assert_array_equal(plan.q_values, expected.q_values)

@@ -7,21 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from optimist.arrays import BoolArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
-from optimist.models import TrueDynamics
-from optimist.planning import Stopping, Tables, optimistic, solve, tabulate
+from optimist.planning import Limits, Tables, optimistic, solve, tabulate
+from optimist.steps import known
 from optimist.systems import find_system
 from optimist.task import Task
 from tests.naive.backups import BACKUPS, iterate, value_iteration
 from tests.naive.random_tables import as_problem, random_tables, small_tables
 
-FloatArray = NDArray[np.float64]
-
-CLOSE = Stopping(tolerance=1e-9, max_sweeps=5000)
+CLOSE = Limits(tolerance=1e-9, max_sweeps=5000)
 V_FORMS = ("v-plain", "v-exact")
 
 every_backup = pytest.mark.parametrize("backup", list(BACKUPS))
@@ -46,8 +43,7 @@ def chain(discount: float) -> Tables:
         box, np.array([0.0, 1.0]), lambda s, u, n: np.full(len(s), -1.0), discount, 0.0, by_right_edge
     )
     grid = Grid.uniform(box, [10])
-    dynamics = TrueDynamics(lambda s, u: np.minimum(s + u, 9.0), task.controls)
-    return tabulate(grid, task, dynamics.predict_on(grid))
+    return tabulate(grid, task, known(lambda s, u: np.minimum(s + u, 9.0), task.controls))
 
 
 def standing(discount: float, reward: float, max_steps: int = 50) -> Tables:
@@ -56,14 +52,13 @@ def standing(discount: float, reward: float, max_steps: int = 50) -> Tables:
     constant = np.array([0.0])
     task = Task(box, constant, lambda s, u, n: np.full(len(s), reward), discount, 0.0, never, max_steps)
     grid = Grid.uniform(box, [3, 4])
-    return tabulate(grid, task, TrueDynamics(lambda s, u: s, task.controls).predict_on(grid))
+    return tabulate(grid, task, known(lambda s, u: s, task.controls))
 
 
 def mountain_car(count: int = 20) -> Tables:
     system = find_system("mountain-car")
     grid = Grid.uniform(system.task.box, [count, count])
-    prediction = TrueDynamics(system.dynamics, system.task.controls).predict_on(grid)
-    return tabulate(grid, system.task, prediction)
+    return tabulate(grid, system.task, known(system.dynamics, system.task.controls))
 
 
 # Closed forms
@@ -73,7 +68,7 @@ def mountain_car(count: int = 20) -> Tables:
 @fast_or_plain
 @pytest.mark.parametrize("discount", [0.5, 0.9, 0.99])
 def test_a_chain_is_worth_a_geometric_series(backup: str, accelerate: bool, discount: float) -> None:
-    plan = solve(chain(discount), backup=backup, accelerate=accelerate, stopping=CLOSE)
+    plan = solve(chain(discount), backup=backup, accelerate=accelerate, limits=CLOSE)
     assert plan.converged
     steps = np.arange(9, -1, -1)
     series = -(1.0 - discount**steps) / (1.0 - discount)
@@ -84,7 +79,7 @@ def test_a_chain_is_worth_a_geometric_series(backup: str, accelerate: bool, disc
 @every_backup
 @fast_or_plain
 def test_with_discount_one_a_chain_is_worth_minus_the_steps_to_its_end(backup: str, accelerate: bool) -> None:
-    plan = solve(chain(1.0), backup=backup, accelerate=accelerate, stopping=CLOSE)
+    plan = solve(chain(1.0), backup=backup, accelerate=accelerate, limits=CLOSE)
     assert plan.converged
     np.testing.assert_allclose(plan.q_values.max(axis=1), np.arange(0, 10)[::-1] * -1.0, atol=1e-9)
 
@@ -93,7 +88,7 @@ def test_with_discount_one_a_chain_is_worth_minus_the_steps_to_its_end(backup: s
 @fast_or_plain
 @pytest.mark.parametrize("reward", [-1.0, 0.0, 0.3])
 def test_staying_forever_is_worth_the_geometric_series(backup: str, accelerate: bool, reward: float) -> None:
-    plan = solve(standing(0.95, reward), backup=backup, accelerate=accelerate, stopping=CLOSE)
+    plan = solve(standing(0.95, reward), backup=backup, accelerate=accelerate, limits=CLOSE)
     assert plan.converged
     np.testing.assert_allclose(plan.q_values, reward / 0.05, atol=1e-6)
 
@@ -105,7 +100,7 @@ def test_with_discount_one_staying_forever_is_bounded(
     backup: str, accelerate: bool, reward: float, value: float
 ) -> None:
     """From below by `max_steps` times the worst reward, from above by the optimistic value."""
-    plan = solve(standing(1.0, reward), backup=backup, accelerate=accelerate, stopping=CLOSE)
+    plan = solve(standing(1.0, reward), backup=backup, accelerate=accelerate, limits=CLOSE)
     assert plan.converged
     np.testing.assert_allclose(plan.q_values, value, atol=1e-9)
 
@@ -128,7 +123,7 @@ def zero_reward_loop(rewards: FloatArray, targets: list[tuple[int, int]]) -> Tab
 
     task = Task(box, np.array([0.0, 1.0]), reward, 1.0, 0.0, ended)
     grid = Grid.uniform(box, [4])
-    return tabulate(grid, task, TrueDynamics(lead, task.controls).predict_on(grid))
+    return tabulate(grid, task, known(lead, task.controls))
 
 
 @every_backup
@@ -166,7 +161,7 @@ def test_with_discount_one_a_loop_that_hardly_leaks_never_falls_below_what_it_le
         discounts=np.array([[1.0], [0.0]]),
         value_bounds=(-500.0, 0.0),
     )
-    plan = solve(tables, backup=backup, accelerate=accelerate, stopping=Stopping(1e-4, 200))
+    plan = solve(tables, backup=backup, accelerate=accelerate, limits=Limits(1e-4, 200))
     assert plan.residual <= 5.0
     assert -5.0 - 1e-6 <= plan.q_values[0, 0] <= 0.0
 
@@ -186,10 +181,10 @@ def test_with_discount_one_and_costs_every_start_ends_at_the_same_fixed_point(
         optimistic_value=0.0,
         value_bounds=(-20.0, 0.0),
     )
-    plain = solve(costly, backup=backup, accelerate=False, stopping=CLOSE)
-    fast = solve(costly, backup=backup, stopping=CLOSE)
+    plain = solve(costly, backup=backup, accelerate=False, limits=CLOSE)
+    fast = solve(costly, backup=backup, limits=CLOSE)
     start = stream.uniform(-20.0, 0.0, tables.rewards.shape)
-    warm = solve(costly, backup=backup, start=start, stopping=CLOSE)
+    warm = solve(costly, backup=backup, start=start, limits=CLOSE)
     for plan in (plain, fast, warm):
         assert plan.converged
         np.testing.assert_allclose(plan.q_values, plain.q_values, atol=1e-6)
@@ -206,7 +201,7 @@ def test_v_plain_agrees_with_quantecon(seed: int) -> None:
     weights = as_problem(tables).weights
     process = markov.DiscreteDP(tables.rewards, weights.transpose(1, 0, 2), 0.9)
     oracle = process.solve(method="policy_iteration")
-    plan = solve(tables, backup="v-plain", stopping=CLOSE)
+    plan = solve(tables, backup="v-plain", limits=CLOSE)
     np.testing.assert_allclose(plan.q_values.max(axis=1), oracle.v, atol=1e-7)
     np.testing.assert_array_equal(plan.q_values.argmax(axis=1), oracle.sigma)
 
@@ -218,7 +213,7 @@ def test_the_values_solve_the_linear_equation_of_their_policy(backup: str, uncer
     from scipy.sparse.linalg import spsolve
 
     tables = random_tables(7, (5, 4), 3, uncertain=uncertain, discount=0.97)
-    plan = solve(tables, backup=backup, stopping=CLOSE)
+    plan = solve(tables, backup=backup, limits=CLOSE)
     policy, nodes = plan.q_values.argmax(axis=1), np.arange(tables.grid.n_nodes)
     folded, weights = optimistic(tables), as_problem(tables).weights
     chosen = folded.discounts[nodes, policy, np.newaxis] * weights[policy, nodes]
@@ -233,8 +228,8 @@ def test_the_values_solve_the_linear_equation_of_their_policy(backup: str, uncer
 @examples
 @given(tables=small_tables())
 def test_accelerated_sweeps_end_where_plain_ones_do(backup: str, tables: Tables) -> None:
-    plain = solve(tables, backup=backup, accelerate=False, stopping=CLOSE)
-    fast = solve(tables, backup=backup, stopping=CLOSE)
+    plain = solve(tables, backup=backup, accelerate=False, limits=CLOSE)
+    fast = solve(tables, backup=backup, limits=CLOSE)
     assert plain.converged
     assert fast.converged
     np.testing.assert_allclose(fast.q_values, plain.q_values, atol=1e-6)
@@ -250,7 +245,7 @@ def test_a_node_may_be_its_own_neighbour_across_the_seam(backup: str, accelerate
     """
     periodic = [True, True]
     tables = random_tables(seed, (3, 3), 2, periodic=periodic, discount=0.97, staying=1.0, endings=0.0)
-    plan = solve(tables, backup=backup, accelerate=accelerate, stopping=CLOSE)
+    plan = solve(tables, backup=backup, accelerate=accelerate, limits=CLOSE)
     assert plan.converged
     expected = value_iteration(BACKUPS["v-plain" if backup in V_FORMS else backup], as_problem(tables))
     np.testing.assert_allclose(plan.q_values, expected, atol=1e-4)
@@ -263,9 +258,9 @@ def test_any_warm_start_ends_where_the_cold_one_does(
     backup: str, tables: Tables, seed: int, scale: float
 ) -> None:
     """Policy evaluation from a bad start may go the wrong way; its safeguards must notice."""
-    cold = solve(tables, backup=backup, stopping=CLOSE)
+    cold = solve(tables, backup=backup, limits=CLOSE)
     start = np.random.default_rng(seed).normal(scale=scale, size=tables.rewards.shape)
-    warm = solve(tables, backup=backup, start=start, stopping=CLOSE)
+    warm = solve(tables, backup=backup, start=start, limits=CLOSE)
     assert warm.converged
     np.testing.assert_allclose(warm.q_values, cold.q_values, atol=1e-6)
 
@@ -296,11 +291,11 @@ def test_the_number_of_threads_changes_no_bit(
 ) -> None:
     module = import_module("optimist.planning.solve")
     tables = random_tables(11, (7, 5), 3, periodic=periodic, uncertain=True)
-    whole = solve(tables, backup=backup, accelerate=accelerate, threads=1, stopping=CLOSE)
+    whole = solve(tables, backup=backup, accelerate=accelerate, threads=1, limits=CLOSE)
     monkeypatch.setattr(module, "SMALLEST_BLOCK", 1)
     assert len(module._blocks(tables.grid, tables.n_actions)) == 2
-    one = solve(tables, backup=backup, accelerate=accelerate, threads=1, stopping=CLOSE)
-    two = solve(tables, backup=backup, accelerate=accelerate, threads=2, stopping=CLOSE)
+    one = solve(tables, backup=backup, accelerate=accelerate, threads=1, limits=CLOSE)
+    two = solve(tables, backup=backup, accelerate=accelerate, threads=2, limits=CLOSE)
     np.testing.assert_array_equal(one.q_values, two.q_values)
     assert (one.sweeps, one.residual) == (two.sweeps, two.residual)
     np.testing.assert_allclose(one.q_values, whole.q_values, atol=1e-7)
@@ -310,11 +305,11 @@ def test_the_number_of_threads_changes_no_bit(
 @given(tables=small_tables(), backup=st.sampled_from(list(BACKUPS)), blocks=st.integers(1, 5))
 def test_any_number_of_blocks_ends_at_the_same_fixed_point(tables: Tables, backup: str, blocks: int) -> None:
     module = import_module("optimist.planning.solve")
-    whole = solve(tables, backup=backup, accelerate=False, stopping=CLOSE)
+    whole = solve(tables, backup=backup, accelerate=False, limits=CLOSE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SMALLEST_BLOCK", 1)
         patch.setattr(module, "BLOCKS", blocks)
-        cut = solve(tables, backup=backup, stopping=CLOSE)
+        cut = solve(tables, backup=backup, limits=CLOSE)
     assert cut.converged
     np.testing.assert_allclose(cut.q_values, whole.q_values, atol=1e-7)
 
@@ -333,7 +328,7 @@ def test_plain_sweeps_are_the_papers_jacobi_iteration(backup: str, sweeps: int) 
     confirm = BACKUPS["v-plain"] if backup in V_FORMS else step
     after = confirm(before, problem)
     plan = solve(
-        tables, backup=backup, start=start, accelerate=False, stopping=Stopping(1e-12, max_sweeps=sweeps)
+        tables, backup=backup, start=start, accelerate=False, limits=Limits(1e-12, max_sweeps=sweeps)
     )
     np.testing.assert_allclose(plan.q_values, after, atol=1e-6)
     if backup in V_FORMS:
@@ -350,8 +345,8 @@ def test_running_out_of_sweeps_is_told_not_raised(backup: str, accelerate: bool,
         mountain_car(),
         backup=backup,
         accelerate=accelerate,
-        stopping=Stopping(1e-9, max_sweeps=sweeps),
-        listener=lambda count, change: heard.append(count),
+        limits=Limits(1e-9, max_sweeps=sweeps),
+        on_sweep=lambda count, change: heard.append(count),
     )
     assert not plan.converged
     assert plan.residual > 1e-9
@@ -367,7 +362,7 @@ def test_running_out_of_sweeps_is_told_not_raised(backup: str, accelerate: bool,
 def test_the_residual_told_bounds_the_naive_one(
     backup: str, accelerate: bool, tables: Tables, tolerance: float
 ) -> None:
-    plan = solve(tables, backup=backup, accelerate=accelerate, stopping=Stopping(tolerance, 5000))
+    plan = solve(tables, backup=backup, accelerate=accelerate, limits=Limits(tolerance, 5000))
     step = BACKUPS["v-plain" if backup in V_FORMS else backup]
     backed_up = step(plan.q_values, as_problem(tables))
     assert plan.converged == (plan.residual <= tolerance)
@@ -383,12 +378,12 @@ def test_a_start_that_does_not_fit_is_refused(start: FloatArray) -> None:
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, np.nan])
 def test_a_tolerance_that_is_not_positive_is_refused(tolerance: float) -> None:
     with pytest.raises(ValueError, match="`tolerance` must be positive; got"):
-        Stopping(tolerance=tolerance)
+        Limits(tolerance=tolerance)
 
 
 def test_no_sweeps_at_all_is_refused() -> None:
     with pytest.raises(ValueError, match="`max_sweeps` must be at least 1; got 0"):
-        Stopping(max_sweeps=0)
+        Limits(max_sweeps=0)
 
 
 def test_the_start_is_left_as_it_was() -> None:

@@ -14,18 +14,18 @@ import gymnasium
 import numpy as np
 from safetensors.numpy import load_file
 
-from optimist import Box, GPRMax, Task
-from optimist.agents import AgentSettings, GridSettings
-from optimist.agents.settings import ModelOptions, StoppingOptions
+from optimist import Box, Discretisation, GPRMax, Task
+from optimist.agents import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
+from optimist.models import GPSettings, StoppingRule
 from optimist.runs import EpisodeRow, Event, RunStore, Updated
 from optimist.transitions import Transition
 
 # small, quick to plan with, and never settled: every update matters until the end
-NEVER = StoppingOptions(mean_drift_tolerance=1e-12, uncertainty_drift_tolerance=1e-12)
+NEVER = StoppingRule(mean_drift_tolerance=1e-12, uncertainty_drift_tolerance=1e-12)
 SMALL = AgentSettings(
-    grid=GridSettings(nodes=(11, 11)), replan_every=10, model=ModelOptions(refit_growth=2.0), stopping=NEVER
+    grid=Discretisation(nodes=(11, 11)), replan_every=10, model=GPSettings(refit_growth=2.0), stopping=NEVER
 )
 
 
@@ -56,12 +56,12 @@ def recorded(directory: Path) -> Recorded:
             transitions=tuple(bits(transition) for transition in store.transitions()),
             episodes=tuple(store.episodes()),
             plans=tuple(_timeless(row) for row in store.plans()),
-            q_values=load_file(directory / "agent.optimist")["q_values"].tobytes(),
+            q_values=load_file(directory / "agent.optimist")["knowledge.q_values"].tobytes(),
         )
 
 
 def _timeless(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(str(value) for name, value in row.items() if not name.endswith("_seconds"))
+    return tuple((name, str(value)) for name, value in sorted(row.items()) if not name.endswith("_seconds"))
 
 
 def made(problem: str) -> gymnasium.Env[Any, Any]:

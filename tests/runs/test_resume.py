@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from optimist import GPRMax, adapt
-from optimist.agents import AgentSettings, GridSettings
+from optimist import Discretisation, GPRMax, adapt
+from optimist.agents import AgentSettings
 from optimist.arrays import BoolArray, FloatArray
 from optimist.environments.adapter import AdaptedEnvironment
 from optimist.environments.system_environment import SystemEnvironment
@@ -161,7 +161,7 @@ def test_damaged_checkpoint_costs_time_and_nothing_else(
     [
         (1, SMALL),
         (0, SMALL.model_copy(update={"knownness": "none"})),
-        (0, SMALL.model_copy(update={"grid": GridSettings(nodes=(9, 9))})),
+        (0, SMALL.model_copy(update={"grid": Discretisation(nodes=(9, 9))})),
         (0, SMALL.model_copy(update={"first_plans": (7,)})),
     ],
 )
@@ -242,8 +242,8 @@ def test_reading_a_run_changes_nothing_in_it(tmp_path: Path, finished: Path) -> 
     [
         ("mountain-car", SMALL),
         ("pendulum", SMALL),
-        ("bicycle", AgentSettings(grid=GridSettings(nodes=(4, 4, 4, 4)), stopping=NEVER)),
-        ("acrobot", AgentSettings(grid=GridSettings(nodes=(4, 4, 4, 4), hold=2), stopping=NEVER)),
+        ("bicycle", AgentSettings(grid=Discretisation(nodes=(4, 4, 4, 4)), stopping=NEVER)),
+        ("acrobot", AgentSettings(grid=Discretisation(nodes=(4, 4, 4, 4), hold=2), stopping=NEVER)),
     ],
 )
 def test_every_problem_resumes_bit_for_bit(tmp_path: Path, problem: str, settings: AgentSettings) -> None:
@@ -267,7 +267,7 @@ def test_every_rule_of_knownness_resumes_bit_for_bit(tmp_path: Path, preset: str
 
 
 def test_settled_agent_stays_settled(tmp_path: Path) -> None:
-    settings = AgentSettings(grid=GridSettings(nodes=(21, 21)))
+    settings = AgentSettings(grid=Discretisation(nodes=(21, 21)))
     whole = learned(tmp_path / "whole", settings=settings, steps=200)
     with GPRMax.resume(whole, SystemEnvironment("mountain-car"), writing=False) as learner:
         settled = learner.stopped_learning_at
@@ -592,7 +592,7 @@ def test_callback_that_says_false_stops_after_that_event_and_learning_goes_on(
 def test_agent_file_of_a_run_has_the_q_values_the_learner_acts_on(tmp_path: Path) -> None:
     with GPRMax(ShortLine(), settings=SMALL, seed=0, run=tmp_path) as learner:
         learner.learn(40)
-        saved = load_file(tmp_path / "agent.optimist")["q_values"]
+        saved = load_file(tmp_path / "agent.optimist")["knowledge.q_values"]
         assert saved.tobytes() == learner.plan.q_values.tobytes()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -12,11 +13,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from benchmarks.exploring import random_transitions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimist.agents import GPRMaxAgent, Update
-from optimist.experiments.exploring import random_transitions
 from optimist.runs import EpisodeRow, RunError, RunStore
 from optimist.systems import find_system
 from optimist.transitions import Transition
@@ -93,7 +94,7 @@ def test_types_of_a_transition_survive(new: Path) -> None:
 def test_header_comes_back_with_the_format_version(new: Path) -> None:
     filled(new)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 1}
+        assert store.header == HEADER | {"format_version": 2}
 
 
 def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Path) -> None:
@@ -101,7 +102,7 @@ def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Pa
         store.want(4)
         store.want(7)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 1, "episodes": 7}
+        assert store.header == HEADER | {"format_version": 2, "episodes": 7}
 
 
 def test_episodes_come_back_in_order(new: Path) -> None:
@@ -167,8 +168,9 @@ def test_plans_come_back_as_they_were_made(new: Path) -> None:
     for update, row in zip(made, rows, strict=True):
         for name in ("fit_seconds", "plan_seconds", "sweeps", "residual", "converged", "mean_uncertainty"):
             assert row[name] == getattr(update, name)
-        assert row["basis_sizes"] == [list(group) for group in update.basis_sizes]
-        assert row["hyperparameters"] == [[list(axis) for axis in group] for group in update.hyperparameters]
+        assert row["model"] == update.model
+        assert [len(group) for group in row["model"]["basis_sizes"]] == [2]  # joint: one process per axis
+        assert all(np.isfinite(axis).all() for group in row["model"]["hyperparameters"] for axis in group)
         drift = update.drift
         assert row["mean_drift"] == (None if drift is None else drift.mean_drift)
         assert row["uncertainty_drift"] == (None if drift is None else drift.uncertainty_drift)
@@ -295,15 +297,18 @@ def test_file_in_place_of_a_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("writing", [True, False])
-def test_another_format_version_is_refused(new: Path, writing: bool) -> None:
+@pytest.mark.parametrize("version", [3, 0, "2", None])
+def test_another_format_version_is_refused(new: Path, version: object, writing: bool) -> None:
     filled(new)
     with sqlite3.connect(new / "run.sqlite") as connection:
-        connection.execute("""UPDATE header SET document = '{"format_version": 2}'""")
+        connection.execute("UPDATE header SET document = ?", (json.dumps({"format_version": version}),))
     connection.close()
-    with pytest.raises(ValueError, match="format 1; got 2"):
-        RunStore.open(new, writing=writing)
-    with pytest.raises(ValueError, match="format 1; got 2"):  # and it is not left locked
-        RunStore.open(new, writing=True)
+    for choice in (writing, True):  # and it is not left locked
+        with pytest.raises(ValueError, match=f"must be of format 1 to 2; got {version}, of another"):
+            RunStore.open(new, writing=choice)
+    connection = sqlite3.connect(new / "run.sqlite")
+    assert connection.execute("SELECT count(*) FROM transitions").fetchone() == (3,)  # left as it was
+    connection.close()
 
 
 def damage_empty(file: Path) -> None:

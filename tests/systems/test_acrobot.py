@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from optimist.arrays import FloatArray
-from optimist.systems.acrobot import ACROBOT, accelerations
+from optimist.systems.acrobot import SYSTEM as ACROBOT
+from optimist.systems.acrobot import accelerations
 
 PROPERTY = settings(deadline=None, max_examples=100)
 TASK = ACROBOT.task

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimist.arrays import FloatArray
-from optimist.systems.bicycle import BICYCLE
+from optimist.systems.bicycle import SYSTEM as BICYCLE
 
 PROPERTY = settings(deadline=None, max_examples=100)
 TASK = BICYCLE.task

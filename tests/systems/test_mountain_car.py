@@ -9,7 +9,7 @@ import pytest
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 from optimist.arrays import FloatArray
-from optimist.systems.mountain_car import MOUNTAIN_CAR
+from optimist.systems.mountain_car import SYSTEM as MOUNTAIN_CAR
 
 TASK = MOUNTAIN_CAR.task
 

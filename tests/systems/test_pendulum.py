@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from optimist.arrays import FloatArray
-from optimist.systems import pendulum
-from optimist.systems.pendulum import PENDULUM
+from optimist.systems.pendulum import SYSTEM as PENDULUM
+from optimist.systems.pendulum import advance
 from tests.naive.integrators import runge_kutta_4
 
 PROPERTY = settings(deadline=None, max_examples=60)
@@ -79,14 +79,26 @@ def test_steps_solve_the_differential_equation(torque: float) -> None:
     assert np.abs(turned(found - ends)).max() < 1e-6
 
 
-def test_energy_is_conserved_without_friction_and_torque(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pendulum, "FRICTION", 0.0)
+def swung(states: FloatArray, *, friction: float) -> FloatArray:
+    """Without torque, with any friction."""
+    next_states = np.empty_like(states)
+    for state, next_state in zip(states, next_states, strict=True):
+        advance(state, 0.0, friction, next_state)
+    return next_states
+
+
+def test_with_the_papers_friction_the_steps_are_those_of_the_system() -> None:
+    states = random_states(50, seed=7)
+    np.testing.assert_array_equal(swung(states, friction=0.05), PENDULUM.dynamics(states, NO_TORQUE))
+
+
+def test_energy_is_conserved_without_friction_and_torque() -> None:
     stream = np.random.default_rng(2)
     # at most 5 rad/s at the top becomes 8.1 at the bottom: the limit of 10 is never met
     states = stream.uniform([-np.pi, -5.0], [np.pi, 5.0], size=(50, 2))
     before = energy(states)
     for _ in range(50):
-        states = PENDULUM.dynamics(states, NO_TORQUE)
+        states = swung(states, friction=0.0)
     assert np.abs(states[:, 1]).max() < 9.0
     np.testing.assert_allclose(energy(states), before, rtol=0.0, atol=1e-4)
 

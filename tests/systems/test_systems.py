@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from optimist.arrays import FloatArray
 from optimist.grid import Grid
-from optimist.systems import SYSTEMS, System, find_system
+from optimist.systems import NAMES, PAPER, SYSTEMS, find_system, gymnasium_id
+from optimist.systems.system import System
 
 PROPERTY = settings(deadline=None, max_examples=60)
 EVERY_SYSTEM = pytest.mark.parametrize("system", SYSTEMS.values(), ids=list(SYSTEMS))
@@ -71,9 +72,11 @@ def test_constants_are_those_of_the_paper(system: System) -> None:
     np.testing.assert_allclose(task.box.low, lows)
     assert task.box.periodic.tolist() == printed.periodic
     assert system.paper_best == printed.paper_best
-    assert system.best_known >= system.paper_best
-    assert system.recipes["paper"].nodes == printed.nodes
-    assert set(system.recipes["paper"].spacing) == {1.0}
+    assert system.best_known is not None
+    assert system.best_known >= printed.paper_best
+    planned, uniform = system.recipes["paper"].grid.grid_over(task.box), Grid.uniform(task.box, printed.nodes)
+    assert planned.shape == printed.nodes
+    assert [axis.tolist() for axis in planned.axes] == [axis.tolist() for axis in uniform.axes]
 
 
 @EVERY_SYSTEM
@@ -181,21 +184,29 @@ def test_recipes_have_one_entry_per_axis_and_plan_inside_the_box(system: System)
     box = system.task.box
     assert {"paper", "ours"} <= set(system.recipes)
     for recipe in system.recipes.values():
-        assert len(recipe.nodes) == len(recipe.spacing) == box.n_dims
-        if recipe.limits is not None:
-            assert len(recipe.limits) == box.n_dims
-            assert (np.array(recipe.limits) <= box.high).all()
-        assert recipe.hold >= 1
+        cut = recipe.grid
+        assert cut.nodes is not None
+        assert len(cut.nodes) == box.n_dims
+        assert cut.spacing is None or len(cut.spacing) == box.n_dims
+        if cut.limits is not None:
+            assert len(cut.limits) == box.n_dims
+            assert (np.array(cut.limits) <= box.high).all()
+        assert cut.hold >= 1
+        assert recipe.lookahead is not None
         assert recipe.lookahead >= 0
-        assert Grid.spaced(box, recipe.nodes, recipe.spacing).n_nodes == math.prod(recipe.nodes)
+        assert cut.grid_over(box).n_nodes == math.prod(cut.nodes)
+        assert (cut.grid_over(box).box.low >= box.low).all()
+        assert (cut.grid_over(box).box.high <= box.high).all()
     assert len(system.axis_names) == box.n_dims
 
 
 def test_systems_are_found_by_name() -> None:
-    assert set(SYSTEMS) == set(PRINTED)
+    assert list(SYSTEMS) == list(NAMES)
+    assert set(PAPER) == set(PRINTED) <= set(SYSTEMS)
     for name, system in SYSTEMS.items():
         assert find_system(name) is system
         assert system.name == name
+        assert system.gymnasium_id == gymnasium_id(name)
 
 
 def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:

@@ -1,10 +1,10 @@
-"""GP-RMAX: the paper's algorithm box (Section 3.1). The only place that sees model and planner.
+"""GP-RMAX: the paper's algorithm box (Section 3.1), where model and planner meet.
 
     act greedily on the current plan (at random before there is one)
     every K transitions, and earlier at the very start:
-        update the model with all transitions             fit_dynamics
+        update the model with all transitions             ModelLearner.fit
         stop once it has stopped changing                 measure_drift, StoppingRule
-        plan with it, optimistic where it is unsure       tabulate_held, solve, from the previous Q
+        plan with it, optimistic where it is unsure       Planner.plan, from the previous Q
 
 Learning that has stopped goes on when a transition surprises: a model can settle on what it has seen of one
 side of a symmetric problem and be wrong on the other. Drift is measured per planned step (`hold` steps),
@@ -18,48 +18,28 @@ transitions: nothing else needs to be saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
-from typing import TypeVar
 
 import numpy as np
 
-from optimist.agents.settings import AgentSettings, check_settings
+from optimist.agents.agent import Update
+from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.grid import Grid
-from optimist.models import GPDynamics, fit_dynamics
+from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
-from optimist.models.gp_dynamics import usable
-from optimist.models.regressor import Regressor
-from optimist.planning import Flow, Plan, QFunction, Search, require_memory, solve, tabulate_held
+from optimist.models.learners import make_learner
+from optimist.models.model import Packed
+from optimist.planning import Flow, Lookahead, Plan, Planned, QFunction
+from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
 
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
 TIE = 1e-9
 UNKNOWN = 0.5  # uncertainty of a state and action from which trying it is news
-NOISE_DEVIATIONS = 4.0  # standard deviations of noise that surprise nobody
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Update:
-    """What one update did: a row of the run's record."""
-
-    n_transitions: int
-    fit_seconds: float
-    predict_seconds: float
-    plan_seconds: float
-    sweeps: int
-    residual: float
-    converged: bool
-    drift: Drift | None  # None: there was no model before
-    mean_uncertainty: float
-    basis_sizes: tuple[tuple[int, ...], ...]  # per action (or one, joint) and coordinate
-    hyperparameters: tuple[tuple[tuple[float, ...], ...], ...]  # the same, logarithms
-    settled: bool  # learning stopped here
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,27 +47,36 @@ class Knowledge:
     """All that an agent has made of its transitions: enough to go on from, or to act on."""
 
     n_transitions: int
-    model: GPDynamics
-    plan: Plan
+    model: Model
+    planned: Planned
+    flow: Flow
     drifts: tuple[Drift, ...]
     settled: bool
+
+    @property
+    def plan(self) -> Plan:
+        """Its Q-values, and how they were found."""
+        return self.planned.plan
 
 
 class GPRMaxAgent:
     """Learns a task from its own transitions."""
 
     def __init__(self, task: Task, settings: AgentSettings, *, seed: int) -> None:
-        check_settings(settings, task)
         self.task = task
         self.settings = settings
         self.seed = seed
-        self.grid = planning_grid(task, settings)
+        self.planner = settings.planner(task)
         self.transitions: list[Transition] = []
         self.knowledge: Knowledge | None = None
-        self.flow: Flow | None = None
-        self.q_function: QFunction | None = None
+        self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
         self._tried_unknown = False  # since the last update
-        self._policy: Search | QFunction | None = None
+        self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
+
+    @property
+    def grid(self) -> Grid:
+        """Where it plans."""
+        return self.planner.grid
 
     @property
     def n_transitions(self) -> int:
@@ -95,149 +84,151 @@ class GPRMaxAgent:
         return len(self.transitions)
 
     @property
-    def settled(self) -> bool:
-        """Whether it has stopped learning."""
-        return self.knowledge is not None and self.knowledge.settled
+    def settled_at(self) -> int | None:
+        """Transitions after which it stopped learning; None while it goes on."""
+        return self.knowledge.n_transitions if self.knowledge is not None and self.knowledge.settled else None
 
-    @property
-    def policy(self) -> Search | QFunction:
-        """What it acts on; a ValueError before the first plan."""
-        if self._policy is None:
+    def known(self) -> Knowledge:
+        """What it knows; a ValueError before the first plan."""
+        if self.knowledge is None:
             first = [*self.settings.first_plans, self.settings.replan_every][0]
             raise ValueError(
                 f"The agent must have planned before it can be asked; got {self.n_transitions} transitions, "
                 f"and the first plan comes after {first}. Call `learn` first."
             )
-        return self._policy
+        return self.knowledge
+
+    @property
+    def policy(self) -> QFunction | Lookahead:
+        """What it acts on; a ValueError before the first plan."""
+        return self.known().planned.policy
 
     def act(self, state: FloatArray) -> int:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
         best = np.arange(self.task.n_actions)
-        if self._policy is not None:
-            values = self._policy(state[np.newaxis])[0]
+        if self.knowledge is not None:
+            values = self._values(self.knowledge, state)
             best = np.flatnonzero(values >= values.max() - TIE)
         if best.size == 1:
             return int(best[0])
         return int(np.random.default_rng([self.seed, ACTION_STREAM, self.n_transitions]).choice(best))
 
+    def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
+        """Of all actions [n_actions]; where they lead is kept for when it has happened."""
+        policy = knowledge.planned.policy
+        if isinstance(policy, QFunction):
+            return np.asarray(policy(state[np.newaxis])[0])
+        seen = policy.foresee(state[np.newaxis])
+        self._foreseen = state, Successors(seen.next_states[0], seen.uncertainty[0])
+        return np.asarray(seen.q_values[0])
+
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
         self.transitions.append(transition)
-        if self.knowledge is not None:
-            self._tried_unknown |= self._unknown(transition)
-            if self.knowledge.settled and (self._tried_unknown or self._surprises(transition)):
-                self.knowledge = replace(self.knowledge, settled=False, drifts=())
+        knowledge = self.knowledge
+        if knowledge is None:
+            return
+        predicted, uncertainty = self._predicted(knowledge, transition)
+        self._tried_unknown |= uncertainty > UNKNOWN
+        if knowledge.settled and (
+            self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
+        ):
+            self.knowledge = replace(knowledge, settled=False, drifts=())
 
-    def _unknown(self, transition: Transition) -> bool:
-        """Whether the plan held the action tried for unknown there: what it leads to is news."""
-        assert self.flow is not None
-        _, uncertainty = self.flow.step(transition.state[np.newaxis], transition.action)
-        return bool(uncertainty[0] > UNKNOWN)
+    def _predicted(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
+        """Where the action was to lead [d], and how unsure that was: as foreseen, else asked now."""
+        if self._foreseen is not None and np.array_equal(self._foreseen[0], transition.state):
+            found, row = self._foreseen[1], transition.action
+        else:
+            found, row = knowledge.flow(transition.state[np.newaxis], transition.action), 0
+        assert found.uncertainty is not None
+        return found.next_states[row], float(found.uncertainty[row])
 
-    def _surprises(self, transition: Transition) -> bool:
-        """Whether a successor is far from its prediction, against spread and noise of displacements."""
-        assert self.knowledge is not None
-        assert self.flow is not None
-        model, box = self.knowledge.model, self.task.box
-        regressors = model.regressors[0 if model.settings.joint else transition.action]
-        if regressors is None or not self.grid.box.contains(transition.state):
+    def _surprises(self, model: Model, transition: Transition, predicted: FloatArray) -> bool:
+        if not self.grid.box.contains(transition.state):
             return False
-        predicted, _ = self.flow.step(transition.state[np.newaxis], transition.action)
-        missed = np.abs(box.displacement(predicted[0], transition.next_state))
-        allowed = np.array(
-            [_allowance(regressor, self.settings.stopping.surprise) for regressor in regressors]
-        )
-        free = usable(box, Transitions.of([transition]))[0]
-        return bool((missed > allowed)[free].any())
+        return model.surprised_by(transition, predicted, share=self.settings.stopping.surprise)
 
     @property
     def due(self) -> bool:
         """Whether now is the time to update."""
         done = self.knowledge.n_transitions if self.knowledge is not None else 0
-        return not self.settled and self.n_transitions > done and self.settings.due(self.n_transitions)
+        return self.settled_at is None and self.n_transitions > done and self.settings.due(self.n_transitions)
 
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
-        model = fit_dynamics(
-            Transitions.of(self.transitions),
-            self.task.box,
-            self.task.controls,
-            settings.model_settings,
-            previous=previous.model if previous is not None else None,
-            fit_seed=self.seed,
-        )
+        model = self._learner.fit(Transitions.of(self.transitions), previous and previous.model)
         drifts: tuple[Drift, ...] = ()
         if previous is not None:
             drifts = (*previous.drifts, self._drift(previous.model, model))
         fitted = perf_counter()
         prediction = model.predict_on(self.grid)
+        assert prediction.uncertainty is not None
         mean_uncertainty = float(prediction.uncertainty.mean())
         flow = Flow.of(self.grid, prediction)
         del prediction
         predicted = perf_counter()
         start = previous.plan.q_values if previous is not None else None
-        plan = self._solve(flow, start)
-        settled = settings.stopping_rule.settled(drifts) and not self._tried_unknown
-        self._take(Knowledge(self.n_transitions, model, plan, drifts, settled), flow)
+        planned = self.planner.plan(flow, start=start)
+        settled = settings.stopping.settled(drifts) and not self._tried_unknown
+        self._take(Knowledge(self.n_transitions, model, planned, flow, drifts, settled))
         return Update(
             n_transitions=self.n_transitions,
             fit_seconds=fitted - began,
             predict_seconds=predicted - fitted,
             plan_seconds=perf_counter() - predicted,
-            sweeps=plan.sweeps,
-            residual=plan.residual,
-            converged=plan.converged,
+            sweeps=planned.plan.sweeps,
+            residual=planned.plan.residual,
+            converged=planned.plan.converged,
             drift=drifts[-1] if drifts else None,
             mean_uncertainty=mean_uncertainty,
-            basis_sizes=_of_regressors(model, lambda regressor: len(regressor.posterior.basis)),
-            hyperparameters=_of_regressors(model, lambda regressor: tuple(regressor.parameters.tolist())),
+            model=model.record(),
             settled=settled,
         )
 
-    def restore(self, transitions: Sequence[Transition], knowledge: Knowledge | None) -> None:
+    def pack(self) -> Packed | None:
+        """Model and plan as arrays, the rest as numbers."""
+        knowledge = self.knowledge
+        if knowledge is None:
+            return None
+        arrays, model = knowledge.model.pack()
+        document = {
+            "n_transitions": knowledge.n_transitions,
+            "settled": knowledge.settled,
+            "drifts": [asdict(drift) for drift in knowledge.drifts],
+            "plan": {name: getattr(knowledge.plan, name) for name in ("sweeps", "residual", "converged")},
+            "model": model,
+        }
+        return {f"model.{name}": array for name, array in arrays.items()} | {
+            "q_values": knowledge.plan.q_values
+        }, document
+
+    def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
-        self.knowledge = self.flow = self.q_function = self._policy = None
-        if knowledge is not None:
-            self._take(knowledge, Flow.of(self.grid, knowledge.model.predict_on(self.grid)))
-            self._tried_unknown = any(map(self._unknown, self.transitions[knowledge.n_transitions :]))
+        self.knowledge = self._foreseen = None
+        if packed is not None:
+            self._take(self._unpacked(packed))
+            since = self.transitions[self.known().n_transitions :]
+            self._tried_unknown = any(
+                self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
+            )
 
-    def _drift(self, before: GPDynamics, after: GPDynamics) -> Drift:
-        drift = measure_drift(before, after, self.grid)
+    def _unpacked(self, packed: Packed) -> Knowledge:
+        arrays, document = packed
+        seen = Transitions.of(self.transitions[: document["n_transitions"]])
+        mine = {name.removeprefix("model."): array for name, array in arrays.items() if "model." in name}
+        model = self._learner.unpack((mine, document["model"]), seen)
+        flow = Flow.of(self.grid, model.predict_on(self.grid))
+        planned = self.planner.acting_on(Plan(arrays["q_values"], **document["plan"]), flow)
+        drifts = tuple(Drift(**drift) for drift in document["drifts"])
+        return Knowledge(len(seen), model, planned, flow, drifts, document["settled"])
+
+    def _drift(self, before: Model, after: Model) -> Drift:
+        drift = measure_drift(before, after, self.grid, self.task.controls)
         return replace(drift, mean_drift=drift.mean_drift * self.settings.grid.hold)
 
-    def _solve(self, flow: Flow, start: FloatArray | None) -> Plan:
-        tables = tabulate_held(flow, self.task, self.settings.grid.hold)
-        return solve(tables, start=start, stopping=self.settings.solver_stopping(tables))
-
-    def _take(self, knowledge: Knowledge, flow: Flow) -> None:
-        q_function = QFunction(self.grid, knowledge.plan.q_values)
-        depth = self.settings.planning.search_depth(self.task.n_actions, self.grid)
-        self.knowledge, self.flow, self.q_function = knowledge, flow, q_function
-        self._tried_unknown = False
-        self._policy = Search(self.task, flow, q_function, depth) if depth else q_function
-
-
-def planning_grid(task: Task, settings: AgentSettings) -> Grid:
-    """The grid to plan on: over the task's box, or what of it the settings' limits leave."""
-    chosen, box = settings.grid, task.box
-    nodes = chosen.nodes_for(box.n_dims)
-    require_memory(nodes, task.n_actions)
-    if chosen.limits is not None:
-        box = box.narrowed(chosen.limits)
-    return Grid.spaced(box, nodes, chosen.spacing or (1.0,) * box.n_dims)
-
-
-def _allowance(regressor: Regressor, surprise: float) -> float:
-    """How far a successor may lie from its prediction, in units of the axis."""
-    noise = NOISE_DEVIATIONS * float(regressor.posterior.hyperparameters.noise_variance) ** 0.5
-    return float(max(surprise, noise) * regressor.target_scale)
-
-
-def _of_regressors(model: GPDynamics, what: Callable[[Regressor], T]) -> tuple[tuple[T, ...], ...]:
-    return tuple(
-        tuple(what(regressor) for regressor in group) if group is not None else ()
-        for group in model.regressors
-    )
+    def _take(self, knowledge: Knowledge) -> None:
+        self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False

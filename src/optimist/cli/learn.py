@@ -13,101 +13,76 @@ import typer
 
 from optimist.agents import PRESETS
 from optimist.cli.output import print_json, progress
-from optimist.cli.problems import AsJson
-from optimist.cli.sarsa import evaluate_sarsa, go_on_sarsa, is_sarsa, learn_sarsa, print_sarsa
+from optimist.cli.problems import PROBLEM_HELP, AsJson
+from optimist.experiments.kinds import KINDS
 from optimist.experiments.online import evaluate as evaluate_run
-from optimist.experiments.online import learning_settings, open_run, start_run
-from optimist.experiments.sarsa_settings import SARSA_AGENTS
-from optimist.experiments.specs import ALL_AGENTS
+from optimist.experiments.online import open_run, start_run
+from optimist.experiments.problems import Problem, find_problem
 from optimist.learner import GPRMax
 from optimist.planning import Rollouts
-from optimist.runs import Event, RunStore, Stepped
-from optimist.systems import System, find_system
+from optimist.runs import Event, RunStore, Session
 
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Draw learning curve, value function and uncertainty (.png, .pdf, .svg)."
-    ),
-]
+SHOWN = 50  # episodes told of one by one; of more, some, evenly spread
+
+PLOT = "Draw learning curve, value function and uncertainty (.png, .pdf, .svg)."
+NAMED = "The problem, when it is your own: its code is run only if you name it."
+RUN = "Where to record the run; by default runs/PROBLEM/AGENT/seed-S."
+SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
+EPISODES = "Episodes the run shall have in all; by default as it was started with."
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)]
+Named = Annotated[str | None, typer.Option("--problem", metavar="FILE.py:FUNCTION", help=NAMED)]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of the run.")]
 
 
 def learn(
-    problem: Annotated[str, typer.Argument(help="mountain-car, pendulum, bicycle or acrobot.")],
-    agent: Annotated[str, typer.Option(help=f"One of {', '.join(ALL_AGENTS)}.")] = "gp-rmax-exp",
+    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
+    agent: Annotated[str, typer.Option(help=f"One of {', '.join(KINDS)}.")] = "gp-rmax-exp",
     episodes: Annotated[int, typer.Option(help="Episodes to learn for.")] = 5,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where to record the run; by default runs/PROBLEM/AGENT/seed-S.",
-            show_default=False,
-        ),
-    ] = None,
+    run: Annotated[Path | None, typer.Option(metavar="DIR", help=RUN, show_default=False)] = None,
     preset: Annotated[str, typer.Option(help=f"Which settings: {', '.join(PRESETS)}.")] = "ours",
-    settings: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A TOML or JSON file with settings that differ from the preset's."),
-    ] = None,
+    settings: Annotated[Path | None, typer.Option(metavar="FILE", help=SETTINGS)] = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn to control a problem from nothing, online."""
-    find_system(problem)
     _at_least_one(episodes)
-    directory = run if run is not None else Path("runs") / problem / agent / f"seed-{seed}"
-    if agent in SARSA_AGENTS:
-        _refuse("--preset, --settings and --plot are for GP-RMAX", preset != "ours" or settings or plot)
-        with _interruptible(directory), progress(f"{agent} learns {problem}"):
-            result = learn_sarsa(problem, agent, seed=seed, episodes=episodes, run=directory)
-        _print_sarsa(result, as_json)
-        return
-    chosen = learning_settings(problem, agent, preset=preset, file=settings)
     _check_plot(plot)
-    learner = start_run(problem, chosen, agent=agent, seed=seed, run=directory, episodes=episodes)
+    found = find_problem(problem)
+    directory = run if run is not None else Path("runs") / found.label / agent / f"seed-{seed}"
+    started = start_run(
+        found, agent, seed=seed, run=directory, episodes=episodes, preset=preset, file=settings
+    )
     if not as_json:
-        nodes = " x ".join(map(str, learner.grid.shape))
-        print(
-            f"{problem}: {agent} learns from nothing on {nodes} nodes, seed {seed}, recorded in {directory}"
-        )
-    _go_on(learner, directory, episodes, plot, as_json)
+        nodes = f" on {' x '.join(map(str, started.grid.shape))} nodes" if isinstance(started, GPRMax) else ""
+        print(f"{found.name}: {agent} learns from nothing{nodes}, seed {seed}, recorded in {directory}")
+    _go_on(started, found, directory, episodes, plot, as_json)
 
 
 def resume(
     run: Directory,
-    episodes: Annotated[
-        int | None,
-        typer.Option(help="Episodes the run shall have in all; by default as it was started with."),
-    ] = None,
+    episodes: Annotated[int | None, typer.Option(help=EPISODES)] = None,
+    problem: Named = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run after any interruption."""
     _check_plot(plot)
-    if is_sarsa(run):
-        _refuse("--plot is for GP-RMAX", plot)
-        if episodes is not None:
-            _at_least_one(episodes)
-        with _interruptible(run), progress(f"bringing {run} back"):
-            result = go_on_sarsa(run, episodes)
-        _print_sarsa(result, as_json)
-        return
     with RunStore.open(run, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
-    with _interruptible(run), progress(f"bringing {run} back"):
-        learner, _ = open_run(run, writing=True)
+    with _interruptible(run, problem), progress(f"bringing {run} back"):
+        opened, found = open_run(run, problem, writing=True)
     if not as_json:
-        print(f"{run}: goes on after {learner.num_timesteps} transitions, {len(learner.episodes)} episodes")
-    _go_on(learner, run, wanted, plot, as_json)
+        print(f"{run}: goes on after {opened.num_timesteps} transitions, {len(opened.episodes)} episodes")
+    _go_on(opened, found, run, wanted, plot, as_json)
 
 
 def evaluate(
     run: Directory,
     random: Annotated[int, typer.Option(help="Also from so many random states of the planned box.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the random states.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the random states, and of an environment's own starts.")] = 0,
+    problem: Named = None,
     as_json: AsJson = False,
 ) -> None:
     """Act greedily on what a run has learned, without learning."""
@@ -115,65 +90,63 @@ def evaluate(
         raise ValueError(f"--random must not be negative; got {random}.")
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
-    if is_sarsa(run):
-        _refuse("--random is for GP-RMAX", random)
-        with progress(f"evaluating {run}"):
-            fixed, system = evaluate_sarsa(run)
-        episodes = _evaluated(fixed, "paper")
-    else:
-        with progress(f"evaluating {run}"):
-            learner, system = open_run(run, writing=False)
-            with learner:
-                fixed, scattered = evaluate_run(learner, system, n_random=random, seed=seed)
-        episodes = _evaluated(fixed, "paper") + _evaluated(scattered, "random")
-    with RunStore.open(run, writing=False) as store:
-        rows = store.episodes()
-        transitions = store.n_transitions or (rows[-1].transitions if rows else 0)
+    with progress(f"evaluating {run}"):
+        opened, found = open_run(run, problem, writing=False)
+        with opened:
+            rollouts = evaluate_run(opened, found, n_random=random, seed=seed)
     result = {
         "run": str(run),
-        "problem": system.name,
-        "transitions": transitions,
-        "episodes": episodes,
+        "problem": found.name,
+        "transitions": opened.num_timesteps,
+        "episodes": [row | {"kind": kind} for kind, made in rollouts for row in made.rows()],
     }
     if as_json:
         print_json(result)
     else:
-        _print_evaluation(system, result)
+        _print_evaluation(result)
 
 
-def _go_on(learner: GPRMax, directory: Path, episodes: int, plot: Path | None, as_json: bool) -> None:
-    with learner:
-        with _interruptible(directory):
-            learner.learn(episodes=episodes, callback=None if as_json else _say, progress_bar=True)
+def _go_on(
+    run: Session[Any], problem: Problem, directory: Path, episodes: int, plot: Path | None, as_json: bool
+) -> None:
+    every = 1 if episodes <= SHOWN else episodes // 10
+
+    def say(event: Event) -> None:
+        row = getattr(event, "ended", None)
+        if row is not None and (row.episode - 1) % every == 0:
+            print(
+                f"  episode {row.episode}: total reward {row.total_reward:.4g} in {row.steps} steps "
+                f"({row.ending}), {row.transitions} transitions",
+                flush=True,
+            )
+
+    with run:
+        with _interruptible(directory, problem.source):
+            run.learn(episodes=episodes, callback=None if as_json else say, progress_bar=True)
         with RunStore.open(directory, writing=False) as store:
-            result = _result(store, directory)
+            result = _result(store, directory) | {"transitions": run.num_timesteps}
         if plot is not None:
-            _draw(learner, result, plot)
+            _draw(run, problem, plot)
             result["plot"] = str(plot)
     if as_json:
         print_json(result)
     else:
-        _print_end(result)
+        _print_end(result, problem)
 
 
 @contextmanager
-def _interruptible(directory: Path) -> Iterator[None]:
+def _interruptible(directory: Path, source: str | None) -> Iterator[None]:
     """Ctrl-C ends cleanly: everything is recorded."""
     try:
         yield
     except KeyboardInterrupt:
-        print(f"optimist: stopped; `optimist resume {directory}` goes on.", file=sys.stderr)
+        print(f"optimist: stopped; `optimist resume {_again(directory, source)}` goes on.", file=sys.stderr)
         raise typer.Exit(1) from None
 
 
-def _say(event: Event) -> None:
-    if isinstance(event, Stepped) and event.ended is not None:
-        row = event.ended
-        print(
-            f"  episode {row.episode}: total reward {row.total_reward:.4g} in {row.steps} steps "
-            f"({row.ending}), {row.transitions} transitions",
-            flush=True,
-        )
+def _again(directory: object, source: str | None) -> str:
+    """How the run is named on the command line."""
+    return f"{directory} --problem {source}" if source is not None else str(directory)
 
 
 def _result(store: RunStore, directory: Path) -> dict[str, Any]:
@@ -186,7 +159,6 @@ def _result(store: RunStore, directory: Path) -> dict[str, Any]:
         "seed": header["seed"],
         "episodes": [asdict(row) for row in store.episodes()],
         "stopped_learning_at": store.stopped_learning_at(),
-        "transitions": store.n_transitions,
         "outside": store.n_outside(),
         "plans": len(plans),
         "fit_seconds": round(sum(row["fit_seconds"] for row in plans), 3),
@@ -195,54 +167,26 @@ def _result(store: RunStore, directory: Path) -> dict[str, Any]:
     }
 
 
-def _print_end(result: dict[str, Any]) -> None:
+def _print_end(result: dict[str, Any], problem: Problem) -> None:
     stopped = result["stopped_learning_at"]
     state = f"the model settled after {stopped} transitions" if stopped else "still learning"
-    print(
-        f"  {result['transitions']} transitions, {result['plans']} plans "
-        f"(fitting {result['fit_seconds']:.1f} s, "
+    planned = (
+        f", {result['plans']} plans (fitting {result['fit_seconds']:.1f} s, "
         f"planning {result['plan_seconds']:.1f} s); {1.0 - result['mean_uncertainty']:.0%} known, {state}"
     )
+    print(f"  {result['transitions']} transitions{planned if result['plans'] else ''}")
     if result["outside"]:
         print(f"  {result['outside']} observations lay outside the task's box; the plan saw them at its edge")
     if "plot" in result:
         print(f"  picture: {result['plot']}")
-    run = result["run"]
+    run = _again(result["run"], problem.source)
     print(f"  look again: optimist evaluate {run}; go on: optimist resume {run} --episodes N")
 
 
-def _evaluated(rollouts: Rollouts, kind: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "start": rollouts.starts[k].tolist(),
-            "kind": kind,
-            "total_reward": float(rollouts.total_rewards[k]),
-            "steps": int(rollouts.steps[k]),
-            "terminated": bool(rollouts.terminated[k]),
-        }
-        for k in range(len(rollouts.steps))
-    ]
-
-
-def _print_evaluation(system: System, result: dict[str, Any]) -> None:
-    print(f"{system.name}: greedy episodes after {result['transitions']} transitions")
+def _print_evaluation(result: dict[str, Any]) -> None:
+    print(f"{result['problem']}: greedy episodes after {result['transitions']} transitions")
     for row in result["episodes"]:
-        start = ", ".join(f"{x:.3g}" for x in row["start"])
-        end = "terminated" if row["terminated"] else "cut off"
-        print(f"  from ({start}): total reward {row['total_reward']:.4g} in {row['steps']} steps ({end})")
-
-
-def _print_sarsa(result: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-    else:
-        print_sarsa(result)
-
-
-def _refuse(sentence: str, given: object) -> None:
-    """Options that mean nothing to an agent are refused, not ignored."""
-    if given:
-        raise ValueError(f"{sentence}; they must not be given with Sarsa.")
+        print(f"  {Rollouts.told(row)}")
 
 
 def _at_least_one(episodes: int) -> None:
@@ -257,8 +201,9 @@ def _check_plot(plot: Path | None) -> None:
         check_target(plot)
 
 
-def _draw(learner: GPRMax, result: dict[str, Any], file: Path) -> None:
+def _draw(run: Session[Any], problem: Problem, file: Path) -> None:
     from optimist.views.learning_figure import draw_learning  # noqa: PLC0415
     from optimist.views.plan_figure import save_figure  # noqa: PLC0415
 
-    save_figure(draw_learning(learner, find_system(result["problem"])), file)
+    names, best = problem.axis_names, problem.best_known
+    save_figure(draw_learning(run, problem.name, axis_names=names, best_known=best), file)

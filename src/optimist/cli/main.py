@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import optimist
-from optimist.cli import learn, plan, problems, sweep
+from optimist.cli import campaign, learn, plan, problems
 from optimist.runs import RunError
 
 app = typer.Typer(
@@ -23,8 +23,8 @@ app.command("plan")(plan.plan)
 app.command("learn")(learn.learn)
 app.command("resume")(learn.resume)
 app.command("evaluate")(learn.evaluate)
-app.command("sweep")(sweep.sweep)
-app.command("reproduce")(sweep.reproduce)
+app.command("sweep")(campaign.sweep)
+app.command("reproduce")(campaign.reproduce)
 
 
 def _show_version(wanted: bool) -> None:

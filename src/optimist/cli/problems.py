@@ -9,9 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 from optimist.cli.output import print_json
-from optimist.systems import SYSTEMS, System
+from optimist.systems import SYSTEMS
+from optimist.systems.system import System
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+PROBLEM_HELP = f"{', '.join(SYSTEMS)}, or your own: FILE.py:FUNCTION, which returns an environment."
 
 
 def problems(as_json: AsJson = False) -> None:
@@ -38,7 +42,7 @@ def problems(as_json: AsJson = False) -> None:
             str(entry["state_dim"]),
             str(entry["n_actions"]),
             f"{entry['discount']:g}",
-            f"{entry['best_known']:g}",
+            "" if entry["best_known"] is None else f"{entry['best_known']:g}",
             system.gymnasium_id,
         )
     Console(width=140).print(table)

@@ -1,18 +1,14 @@
-"""One step of a system, compiled: the signatures all systems share.
+"""One step of a system, compiled: the signatures all systems share, and stepping many states.
 
-Every `dynamics_*.py` has two functions of single states. Their types are the same for all systems, so a loop
-over steps (`optimist.compiled.sarsa`) is compiled once and is given them as arguments:
+A system that is compiled (`optimist.systems`) has two functions of single states. Their types are the same
+for all systems, so a loop over steps (`step_rows` here, `optimist.compiled.sarsa`) is compiled once and is
+given them as arguments:
 
     step(state [d], control [k], next_state [d] out)
     outcome(state [d], control [k], next_state [d]) -> (reward, terminated)
 
-and a third, which steps many states by calling the first: a row's result depends on that row alone, bit for
-bit.
-
-    step_rows(states [n, d], controls [n, k] or [1, k] for all, next_states [n, d] out)
-
-Compiling takes seconds, the first time on a machine, so it is done when a function is first needed
-(`compiled_for`) and not when its module is imported.
+A row's result depends on that row alone, bit for bit. Compiling takes seconds, the first time on a machine,
+so it is done when a function is first needed (`compiled_for`) and not when its module is imported.
 """
 
 from __future__ import annotations
@@ -27,9 +23,9 @@ READ_ROWS = types.Array(float64, 2, "C", readonly=True)
 
 STEP = void(READ, READ, float64[::1])
 OUTCOME = types.Tuple((float64, boolean))(READ, READ, READ)
-STEP_ROWS = void(READ_ROWS, READ_ROWS, float64[:, ::1])
 STEP_FUNCTION = types.FunctionType(STEP)
 OUTCOME_FUNCTION = types.FunctionType(OUTCOME)
+STEP_ROWS = void(STEP_FUNCTION, READ_ROWS, READ_ROWS, float64[:, ::1])
 
 
 _compiling = Lock()
@@ -46,6 +42,14 @@ def compiled_for(function: Any, signature: Any) -> Any:
                 function.compile(signature)
                 function.disable_compile()
     return function
+
+
+@njit(nogil=True, cache=True)
+def step_rows(step, states, controls, next_states):
+    """`step` for every row of `states` [n, d]; `controls` [n, k], or [1, k] for all."""
+    stride = 0 if controls.shape[0] == 1 else 1
+    for k in range(states.shape[0]):
+        step(states[k], controls[k * stride], next_states[k])
 
 
 @njit(nogil=True, cache=True)

@@ -12,8 +12,7 @@ from numba import njit, types, uint64
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from optimist.arrays import FloatArray, IntArray
 
 
 @njit(nogil=True, cache=True)

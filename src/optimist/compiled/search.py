@@ -15,11 +15,7 @@ from optimist.compiled.interpolation import follow
 def grow(
     roots,  # [n, d]
     depth,
-    lookup,
-    fields,
-    width,
-    strides,
-    low,  # as `follow` takes them
+    geometry,  # lookup, fields, width, strides, low: as `follow` takes them
     values,  # padded [n_padded]
     value_strides,
     parents,  # out [n, n_tree, d]
@@ -28,7 +24,7 @@ def grow(
     futures,  # out [n, n_leaves], values of the leaves
 ):
     """Follow every sequence of actions from every root."""
-    n_actions, n_dims = fields.shape[0], roots.shape[1]
+    n_actions, n_dims = geometry[1].shape[0], roots.shape[1]
     actions = (0, n_actions)
     for k in range(roots.shape[0]):
         level = roots[k : k + 1]
@@ -39,36 +35,10 @@ def grow(
             reached = states[k, first:last].reshape(count, n_actions, n_dims)
             unsure = uncertainty[k, first:last].reshape(count, n_actions)
             if height > 1:
-                follow(
-                    level,
-                    lookup,
-                    fields,
-                    width,
-                    strides,
-                    low,
-                    actions,
-                    None,
-                    value_strides,
-                    reached,
-                    unsure,
-                    unsure,
-                )
+                follow(level, *geometry, actions, None, value_strides, reached, unsure, unsure)
             else:
                 worth = futures[k].reshape(count, n_actions)
-                follow(
-                    level,
-                    lookup,
-                    fields,
-                    width,
-                    strides,
-                    low,
-                    actions,
-                    values,
-                    value_strides,
-                    reached,
-                    unsure,
-                    worth,
-                )
+                follow(level, *geometry, actions, values, value_strides, reached, unsure, worth)
             for i in range(count):
                 for a in range(n_actions):
                     parents[k, first + i * n_actions + a] = level[i]

@@ -19,6 +19,7 @@ from optimist.box import Box
 from optimist.environments.agreement import Agreement
 from optimist.environments.spaces import find_box, find_commands, find_controls
 from optimist.environments.state_map import StateMap, ToState
+from optimist.steps import Dynamics, successors
 from optimist.task import Reward, Task, Terminal
 
 DEFAULT_MAX_STEPS = 500
@@ -33,14 +34,26 @@ class AdaptedEnvironment(gymnasium.Wrapper[FloatArray, np.int64, Any, Any]):
 
     Attributes:
         task: all that an agent is told.
+        dynamics: the motion itself where it is known, for planning with it. No agent is told.
+        axis_names: of the state, for pictures.
 
     """
 
     task: Task
 
-    def __init__(self, env: gymnasium.Env[Any, Any], task: Task, state: ToState | None = None) -> None:
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        task: Task,
+        state: ToState | None = None,
+        *,
+        dynamics: Dynamics | None = None,
+        axis_names: Sequence[str] | None = None,
+    ) -> None:
         super().__init__(env)
         self.task = task
+        self.dynamics = dynamics
+        self.axis_names = _checked_names(axis_names, task.box)
         self.observation_space = _state_space(task.box)
         self.action_space = gymnasium.spaces.Discrete(task.n_actions)
         self._commands = find_commands(env.action_space, task.controls)
@@ -86,6 +99,8 @@ def adapt(
     discount: float = 0.99,
     optimistic_value: float = 0.0,
     max_steps: int | None = None,
+    dynamics: Dynamics | None = None,
+    axis_names: Sequence[str] | None = None,
 ) -> AdaptedEnvironment:
     """Make an environment of anybody's one that Optimist can learn. Refuses with advice what it cannot.
 
@@ -105,6 +120,9 @@ def adapt(
         optimistic_value: the best value any state can have; 0 when rewards are costs,
             else (largest reward) / (1 - discount) is safe.
         max_steps: steps after which an episode is truncated. Default: what `env.spec` says, else 500.
+        dynamics: (states [n, d], controls [n, k] or [1, k]) -> next states [n, d], if you happen to know it:
+            `optimist plan` then says how well it could be done. The agent is never told.
+        axis_names: of the coordinates of the state, with units, for pictures.
 
     """
     _require_one_environment(env)
@@ -124,8 +142,8 @@ def adapt(
         is_terminal=is_terminal,
         max_steps=_default_max_steps(env) if max_steps is None else max_steps,
     )
-    _try_out(task)
-    return AdaptedEnvironment(env, task, state)
+    _try_out(task, dynamics)
+    return AdaptedEnvironment(env, task, state, dynamics=dynamics, axis_names=axis_names)
 
 
 def _require_one_environment(env: object) -> None:
@@ -140,6 +158,14 @@ def _require_one_environment(env: object) -> None:
         )
 
 
+def _checked_names(names: Sequence[str] | None, box: Box) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"coordinate {axis}" for axis in range(box.n_dims))
+    if isinstance(names, str) or len(names) != box.n_dims:
+        raise ValueError(f"`axis_names` must have one name per coordinate ({box.n_dims}); got {names!r}.")
+    return tuple(map(str, names))
+
+
 def _default_max_steps(env: gymnasium.Env[Any, Any]) -> int:
     limit = None if env.spec is None else env.spec.max_episode_steps
     return DEFAULT_MAX_STEPS if limit is None else limit
@@ -152,11 +178,13 @@ def _state_space(box: Box) -> gymnasium.spaces.Space[Any]:
     return gymnasium.spaces.Box(low, high, dtype=np.float64)
 
 
-def _try_out(task: Task) -> None:
+def _try_out(task: Task, dynamics: Dynamics | None) -> None:
     """Call the task's functions at the corners and middles of the box: refuse now what would fail later."""
     sides = np.stack([task.box.low, (task.box.low + task.box.high) / 2.0, task.box.high])
     states = np.stack(np.meshgrid(*sides.T, indexing="ij"), axis=-1).reshape(-1, task.box.n_dims)
     task.terminal(states)
+    if dynamics is not None:
+        successors(dynamics, states, task.controls[:1])
     rewards = np.concatenate(
         [task.rewards(states, task.controls[[a]], states) for a in range(task.n_actions)]
     )

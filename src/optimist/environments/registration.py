@@ -1,22 +1,19 @@
-"""The Gymnasium ids of the systems, known without loading them: this runs whenever Gymnasium is imported."""
+"""The Gymnasium ids of the systems; their modules are loaded when an environment is made."""
 
 from __future__ import annotations
 
 from gymnasium.envs.registration import register as register_environment
 from gymnasium.envs.registration import registry
 
+from optimist.systems import SYSTEMS, gymnasium_id
+
 MAX_STEPS = 500
-PROBLEMS = {
-    "optimist/MountainCar-v0": "mountain-car",
-    "optimist/Pendulum-v0": "pendulum",
-    "optimist/Bicycle-v0": "bicycle",
-    "optimist/Acrobot-v0": "acrobot",
-}
 
 
 def register() -> None:
     """Make `gymnasium.make("optimist/MountainCar-v0")` and the others work."""
-    for name, problem in PROBLEMS.items():
+    for problem in SYSTEMS:
+        name = gymnasium_id(problem)
         if name not in registry:
             register_environment(
                 id=name,

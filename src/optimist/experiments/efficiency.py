@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimist.agents import AgentSettings, GPRMaxAgent
-from optimist.agents.gp_rmax import planning_grid
 from optimist.agents.settings import parse_settings
 from optimist.experiments.statistics import Near, transitions_until_near
-from optimist.models import TrueDynamics
-from optimist.planning import Flow, Policy, QFunction, Search, roll_out, solve, tabulate_held
+from optimist.planning import Flow, Policy, roll_out
 from optimist.runs import RunStore
-from optimist.systems import System
+from optimist.steps import known
+from optimist.systems.system import System
 
 N_NEARBY = 20
 NEARBY_SEED = 0
@@ -56,13 +55,10 @@ def measure_efficiency(store: RunStore, system: System) -> Efficiency:
 
 def total_with_truth(system: System, settings: AgentSettings) -> float:
     """The mean total of the same planning and acting, fed with the true dynamics."""
-    task, grid = system.task, planning_grid(system.task, settings)
-    flow = Flow.of(grid, TrueDynamics(system.dynamics, task.controls).predict_on(grid))
-    tables = tabulate_held(flow, task, settings.grid.hold)
-    plan = solve(tables, stopping=settings.solver_stopping(tables))
-    q_function = QFunction(grid, plan.q_values)
-    depth = settings.planning.search_depth(task.n_actions, grid)
-    return mean_total(system, Search(task, flow, q_function, depth) if depth else q_function)
+    planner = settings.planner(system.task)
+    truth = known(system.dynamics, system.task.controls)
+    flow = Flow.through(planner.grid, truth, system.task.n_actions)
+    return mean_total(system, planner.plan(flow).policy)
 
 
 def mean_total(system: System, policy: Policy) -> float:

@@ -1,64 +1,113 @@
-"""Learning one of the benchmark systems from nothing: the only place where agents and systems meet.
+"""Runs by name: starting, opening and evaluating them, for the command and for campaigns.
 
-What is handed over is the system's task and, as data, the grid its recipe names; the dynamics stay behind the
-environment.
+What is handed to an agent is the problem's task and, as data, the grid its recipe names; the dynamics stay
+behind the environment.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from optimist.agents import AgentSettings, GridSettings, settings_of
-from optimist.environments.system_environment import SystemEnvironment
-from optimist.learner import GPRMax
-from optimist.planning import Rollouts, roll_out
-from optimist.runs import RunStore
-from optimist.systems import SYSTEMS, System, find_system
+from optimist.arrays import FloatArray
+from optimist.experiments.kinds import find_kind
+from optimist.experiments.problems import Problem, find_problem
+from optimist.planning import Policy, Rollouts, roll_out
+from optimist.runs import RunError, RunStore, Session
+from optimist.runs.loop import Environment, Place, begin, stepped
+from optimist.systems import SYSTEMS
+from optimist.task import Task
 
-START_SEED = 0
-
-
-def learning_settings(
-    problem: str, agent: str, *, preset: str = "ours", file: Path | None = None
-) -> AgentSettings:
-    """Settings for a benchmark problem: the preset, on the grid of the recipe of the same name."""
-    recipes = find_system(problem).recipes
-    recipe = recipes.get(preset, recipes["ours"])
-    grid = GridSettings(nodes=recipe.nodes, spacing=recipe.spacing, limits=recipe.limits, hold=recipe.hold)
-    return settings_of(agent, preset=preset, grid=grid, file=file)
+PLAYED = 5  # episodes of an evaluation in an environment that cannot be put into a state
 
 
 def start_run(
-    problem: str, settings: AgentSettings, *, agent: str, seed: int, run: Path, episodes: int = 1
-) -> GPRMax:
+    problem: Problem,
+    agent: str,
+    *,
+    seed: int,
+    run: Path,
+    episodes: int = 1,
+    preset: str = "ours",
+    file: Path | None = None,
+) -> Session[Any]:
     """A new recorded run that shall have so many episodes."""
-    learner = GPRMax(SystemEnvironment(problem), settings=settings, agent=agent, seed=seed)
-    learner.record(run, episodes=episodes)
-    return learner
+    if seed < 0:
+        raise ValueError(f"`seed` must be a whole number, not negative; got {seed}.")
+    kind = find_kind(agent)
+    made = kind.start(problem, kind.choose(problem, preset, file), seed)
+    made.record(run, episodes=episodes)
+    return made
 
 
-def open_run(run: Path, *, writing: bool) -> tuple[GPRMax, System]:
-    """A recorded run of a benchmark system, to go on with or to look at."""
+def open_run(run: Path, problem: str | None = None, *, writing: bool) -> tuple[Session[Any], Problem]:
+    """A recorded run, to go on with or to look at; `problem` names it again where it is not ours."""
     with RunStore.open(run, writing=False) as store:
-        problem = store.header["problem"]
-    if problem not in SYSTEMS:
-        raise ValueError(
-            f"The run must be of one of {', '.join(SYSTEMS)}; got {problem!r}. A run of another environment "
-            "is resumed from Python: optimist.GPRMax.resume(directory, env)."
-        )
-    return GPRMax.resume(run, SystemEnvironment(problem), writing=writing), SYSTEMS[problem]
+        header = store.header
+    recorded, agent = header.get("problem"), header.get("agent")
+    if agent is None:
+        raise RunError(f"The record of the run in {run} is damaged: no agent.")
+    if problem is None:
+        if recorded not in SYSTEMS:
+            raise ValueError(
+                f"The problem of the run in {run} must be named again, since it is somebody's own code "
+                f"({recorded}): --problem FILE.py:FUNCTION; got none."
+            )
+        problem = str(recorded)
+    found = find_problem(problem)
+    return find_kind(agent).reopen(run, found, writing), found
 
 
 def evaluate(
-    learner: GPRMax, system: System, *, n_random: int, seed: int = START_SEED
-) -> tuple[Rollouts, Rollouts]:
-    """Greedy episodes, nothing learned: from the paper's starts, and from random states."""
-    box = learner.grid.box
-    stream = np.random.default_rng([seed, n_random])
-    states = stream.uniform(box.low, box.high, size=(n_random, box.n_dims))
-    states = states[~system.task.terminal(states)] if n_random else states
-    policy = learner.policy
-    rollouts = [roll_out(system.task, system.dynamics, policy, starts) for starts in (system.starts, states)]
-    return rollouts[0], rollouts[1]
+    run: Session[Any], problem: Problem, *, n_random: int = 0, seed: int = 0
+) -> list[tuple[str, Rollouts]]:
+    """Greedy episodes, nothing learned, each kind of start with its name.
+
+    Of ours from its starts; of others as the environment begins them. Random states need known dynamics.
+    """
+    if problem.system is None:
+        found = [("reset", play(problem.env, problem.task, run.policy, PLAYED, seed=seed))]
+    else:
+        found = [("paper", _followed(problem, run.policy, problem.starts))]
+    if n_random:
+        stream = np.random.default_rng([seed, n_random])
+        states = stream.uniform(run.box.low, run.box.high, size=(n_random, run.box.n_dims))
+        states = states[~problem.task.terminal(states)]
+        found.append(("random", _followed(problem, run.policy, states)))
+    return found
+
+
+def _followed(problem: Problem, policy: Policy, starts: FloatArray) -> Rollouts:
+    if problem.dynamics is None:
+        raise ValueError(
+            f"Random states must come with known dynamics (`adapt(..., dynamics=...)`); got {problem.name}."
+        )
+    return roll_out(problem.task, problem.dynamics, policy, starts)
+
+
+def play(env: Environment, task: Task, policy: Policy, episodes: int, *, seed: int) -> Rollouts:
+    """Episodes in the environment itself."""
+
+    def act(state: FloatArray) -> int:
+        return int(policy.greedy(state[np.newaxis])[0])
+
+    paths, ended = [], []
+    for episode in range(1, episodes + 1):
+        place = Place(episode, state=begin(env, task, seed, episode))
+        path = [place.state]
+        while place.state is not None:
+            made = stepped(env, task, act, place, number=len(path))
+            path.append(made.transition.next_state)
+            place = made.place
+        paths.append(np.array(path))
+        ended.append(made.ended)
+    rows = [row for row in ended if row is not None]
+    steps = np.array([row.steps for row in rows])
+    padded = np.full((steps.max() + 1, episodes, task.box.n_dims), np.nan)
+    for k, found in enumerate(paths):
+        padded[: len(found), k] = found
+    totals = np.array([row.total_reward for row in rows])
+    terminated = np.array([row.ending == "terminated" for row in rows])
+    return Rollouts(padded[0], totals, steps, terminated, padded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
@@ -11,11 +10,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from optimist.agents import AGENTS, PRESETS
-from optimist.experiments.sarsa_settings import SARSA_AGENTS
-from optimist.systems import SYSTEMS
-
-ALL_AGENTS = (*AGENTS, *SARSA_AGENTS)
+from optimist.agents import PRESETS
+from optimist.documents import first_error, read_document
+from optimist.experiments.kinds import KINDS
+from optimist.experiments.problems import require_problem
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -36,18 +34,25 @@ class RunSpec(_Data):
     episodes: Count
     preset: str = "ours"
 
-    @field_validator("problem", "agent", "preset")
+    @field_validator("agent", "preset")
     @classmethod
     def _known(cls, value: str, info: Any) -> str:
-        known = {"problem": tuple(SYSTEMS), "agent": ALL_AGENTS, "preset": tuple(PRESETS)}[info.field_name]
+        known = list(KINDS if info.field_name == "agent" else PRESETS)
         if value not in known:
             raise ValueError(f"`{info.field_name}` must be one of {', '.join(known)}; got {value!r}.")
+        return value
+
+    @field_validator("problem")
+    @classmethod
+    def _possible(cls, value: str) -> str:
+        require_problem(value)
         return value
 
     @property
     def id(self) -> str:
         """Such as figure4/mountain-car/gp-rmax-exp/seed-3."""
-        return f"{self.experiment}/{self.problem}/{self.agent}/seed-{self.seed}"
+        label = Path(self.problem).name.replace(".py:", ".")
+        return f"{self.experiment}/{label}/{self.agent}/seed-{self.seed}"
 
     def directory(self, root: Path) -> Path:
         """Where it is recorded."""
@@ -75,6 +80,10 @@ class Group(_Data):
             )
         return value
 
+    def problems_in(self, folder: Path) -> tuple[str, ...]:
+        """The problems; those of one's own with the whole path of their file."""
+        return tuple(str((folder / text).resolve()) if ".py:" in text else text for text in self.problems)
+
     def specs(self, experiment: str) -> list[RunSpec]:
         """Every combination."""
         seeds = range(self.seeds) if isinstance(self.seeds, int) else self.seeds
@@ -97,6 +106,11 @@ class Experiment(_Data):
     name: Name
     runs: tuple[Group, ...] = Field(min_length=1)
 
+    def beside(self, folder: Path) -> Experiment:
+        """The same, where files of problems are looked for in `folder`."""
+        groups = [group.model_copy(update={"problems": group.problems_in(folder)}) for group in self.runs]
+        return self.model_copy(update={"runs": tuple(groups)})
+
     def specs(self) -> list[RunSpec]:
         """All runs; a ValueError when two have the same id."""
         specs = [spec for group in self.runs for spec in group.specs(self.name)]
@@ -114,26 +128,15 @@ def require_distinct(specs: Sequence[RunSpec]) -> None:
 
 def read_experiment(file: Path) -> Experiment:
     """An experiment from a TOML file; what is wrong is said in one sentence."""
+    document = read_document(file, "The experiment")
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"The experiment must be a readable file; got {file}: {error.strerror}.") from error
-    except ValueError as error:
-        raise ValueError(f"The experiment must be valid TOML; got {file}: {error}.") from error
-    try:
-        experiment = Experiment.model_validate(document)
+        experiment = Experiment.model_validate(document).beside(file.parent)
         experiment.specs()
     except ValidationError as error:
-        raise ValueError(f"The experiment in {file} is not valid: {_sentence(error)}") from error
+        where, kind, said = first_error(error)
+        said = "it is not known." if kind == "extra_forbidden" else said
+        plain = kind == "value_error" and "." not in where
+        raise ValueError(
+            f"The experiment in {file} is not valid: {said if plain else f'{where!r}: {said}'}"
+        ) from error
     return experiment
-
-
-def _sentence(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {where!r}."
-    if first["type"] == "value_error":
-        said = str(first["ctx"]["error"])
-        return f"{where!r}: {said}" if "." in where else said
-    return f"{where!r}: {first['msg']}; got {first['input']!r}."

@@ -1,15 +1,14 @@
 """Statistics over seeds: what a few runs say about an agent, and how sure that is.
 
 Scores are total rewards, an array [n_seeds, n_episodes] for every agent and problem; each episode is looked
-at on its own. Several problems are given as a list of such arrays, the strata: their scores are pooled (scale
-them first, so that they can be compared), but seeds are drawn again within each problem only.
+at on its own.
 
 The interquartile mean leaves out the lowest and the highest quarter of the scores: a single bad seed moves it
-as little as the median, and it is less noisy. Intervals are percentile intervals of the stratified bootstrap:
-draw as many seeds as there are, with replacement, in each stratum; compute the statistic; repeat; cut off
-2.5 % on either side (Agarwal et al., Deep reinforcement learning at the edge of the statistical precipice,
-NeurIPS 2021). All is as in rliable, except that its `aggregate_median` first takes the mean over the seeds of
-each problem; here the median is that of all scores.
+as little as the median, and it is less noisy. Intervals are percentile intervals of the bootstrap: draw as
+many seeds as there are, with replacement; compute the statistic; repeat; cut off 2.5 % on either side
+(Agarwal et al., Deep reinforcement learning at the edge of the statistical precipice, NeurIPS 2021). All is
+as in rliable, save that its `aggregate_median` takes the mean over the seeds first; here the median is that
+of all scores.
 
 Seeds are drawn by their rank in an episode, not by their place in the array. For a single episode that is the
 same draw, and the result does not depend on the order of the seeds.
@@ -24,8 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
-
-Scores = FloatArray | Sequence[FloatArray]  # [n_seeds, n_episodes], or a list of such, one per problem
 
 N_RESAMPLES = 2000
 TRIMMED = 0.25  # on either side
@@ -47,7 +44,7 @@ class Interval:
 class Summary:
     """The scores of an agent, episode by episode."""
 
-    n_seeds: int  # of all strata together
+    n_seeds: int
     median: FloatArray  # [n_episodes]
     iqm: FloatArray  # [n_episodes], interquartile mean
     mean: FloatArray  # [n_episodes]
@@ -77,42 +74,35 @@ class Near:
     for_good: int | None  # and never left again
 
 
-def summarise(totals: Scores, *, seed: int, n_resamples: int = N_RESAMPLES) -> Summary:
-    """Summarise an agent's scores; `seed` is that of the bootstrap."""
-    strata = _checked(totals, "totals")
+def summarise(totals: FloatArray, *, seed: int, n_resamples: int = N_RESAMPLES) -> Summary:
+    """Summarise an agent's scores [n_seeds, n_episodes]; `seed` is that of the bootstrap."""
+    ordered = _checked(totals, "totals")
     _require_resamples(n_resamples)
-    pooled = np.sort(np.concatenate(strata, axis=1), axis=1)
-    median_interval, iqm_interval = _bootstrapped(strata, seed, n_resamples)
+    median_interval, iqm_interval = _bootstrapped(ordered, seed, n_resamples)
     return Summary(
-        n_seeds=pooled.shape[1],
-        median=_middle(pooled),
-        iqm=_middle_mean(pooled),
-        mean=pooled.mean(axis=1),
-        worst=pooled[:, 0],
+        n_seeds=ordered.shape[1],
+        median=_middle(ordered),
+        iqm=_middle_mean(ordered),
+        mean=ordered.mean(axis=1),
+        worst=ordered[:, 0],
         median_interval=median_interval,
         iqm_interval=iqm_interval,
     )
 
 
 def probability_of_improvement(
-    a: Scores, b: Scores, *, seed: int, n_resamples: int = N_RESAMPLES
+    a: FloatArray, b: FloatArray, *, seed: int, n_resamples: int = N_RESAMPLES
 ) -> Improvement:
-    """The probability that a run of `a` beats one of `b` (ties count half), mean over the strata.
+    """The probability that a run of `a` beats one of `b` (ties count half): Mann-Whitney's U over all pairs.
 
-    For a stratum it is the Mann-Whitney U over the number of pairs. `seed` is that of the bootstrap, which
-    draws the seeds of `a` and of `b` independently.
+    `seed` is that of the bootstrap, which draws the seeds of `a` and of `b` independently.
     """
-    strata_a, strata_b = _checked(a, "a"), _checked(b, "b")
+    ours, theirs = _checked(a, "a"), _checked(b, "b")
     _require_resamples(n_resamples)
-    if len(strata_a) != len(strata_b):
-        raise ValueError(f"`a` and `b` must have as many strata; got {len(strata_a)} and {len(strata_b)}.")
-    if len(strata_a[0]) != len(strata_b[0]):
-        raise ValueError(
-            f"`a` and `b` must have as many episodes; got {len(strata_a[0])} and {len(strata_b[0])}."
-        )
-    wins = [_wins(ours, theirs) for ours, theirs in zip(strata_a, strata_b, strict=True)]
-    probability = np.mean([won.mean(axis=(1, 2)) for won in wins], axis=0)
-    return Improvement(probability, _bootstrapped_wins(wins, seed, n_resamples))
+    if len(ours) != len(theirs):
+        raise ValueError(f"`a` and `b` must have as many episodes; got {len(ours)} and {len(theirs)}.")
+    wins = _wins(ours, theirs)
+    return Improvement(wins.mean(axis=(1, 2)), _bootstrapped_wins(wins, seed, n_resamples))
 
 
 def transitions_until_near(
@@ -154,19 +144,8 @@ def median_transitions(counts: Sequence[int | None]) -> float | None:
     return median if np.isfinite(median) else None
 
 
-def _checked(scores: Scores, name: str) -> list[FloatArray]:
-    """The strata, each [n_episodes, n_seeds], every episode in increasing order."""
-    given = [scores] if isinstance(scores, np.ndarray) else list(scores)
-    if not given:
-        raise ValueError(f"`{name}` must have at least one stratum; got none.")
-    strata = [_checked_stratum(np.asarray(stratum, dtype=np.float64), name) for stratum in given]
-    n_episodes = [len(stratum) for stratum in strata]
-    if len(set(n_episodes)) > 1:
-        raise ValueError(f"The strata of `{name}` must have as many episodes; got {n_episodes}.")
-    return strata
-
-
-def _checked_stratum(scores: FloatArray, name: str) -> FloatArray:
+def _checked(scores: FloatArray, name: str) -> FloatArray:
+    """Scores [n_seeds, n_episodes] as [n_episodes, n_seeds], every episode in increasing order."""
     if scores.ndim != 2 or scores.shape[1] == 0:
         raise ValueError(f"`{name}` must have shape [n_seeds, n_episodes]; got {list(scores.shape)}.")
     if len(scores) < 2:
@@ -200,33 +179,24 @@ def _middle_mean(ordered: FloatArray) -> FloatArray:
     return mean
 
 
-def _bootstrapped(strata: list[FloatArray], seed: int, n_resamples: int) -> tuple[Interval, Interval]:
+def _bootstrapped(ordered: FloatArray, seed: int, n_resamples: int) -> tuple[Interval, Interval]:
     """Intervals of the median and of the interquartile mean."""
-    stream = np.random.default_rng(seed)
-    ranks = [_drawn_ranks(stream, stratum.shape[1], n_resamples) for stratum in strata]
-    n_drawn = n_resamples * sum(stratum.shape[1] for stratum in strata)
+    n_seeds = ordered.shape[1]
+    ranks = np.random.default_rng(seed).integers(n_seeds, size=(n_resamples, n_seeds))
     medians, means = [], []
-    for block in _blocks(len(strata[0]), n_drawn):
-        drawn = [stratum[block][:, rank] for stratum, rank in zip(strata, ranks, strict=True)]
-        pooled = np.concatenate(drawn, axis=-1)  # [block, n_resamples, n_seeds]
-        pooled.sort(axis=-1)
-        medians.append(_percentiles(_middle(pooled)))
-        means.append(_percentiles(_middle_mean(pooled)))
+    for block in _blocks(len(ordered), n_resamples * n_seeds):
+        drawn = np.sort(ordered[block][:, ranks], axis=-1)  # [block, n_resamples, n_seeds]
+        medians.append(_percentiles(_middle(drawn)))
+        means.append(_percentiles(_middle_mean(drawn)))
     return _joined(medians), _joined(means)
 
 
-def _bootstrapped_wins(wins: list[FloatArray], seed: int, n_resamples: int) -> Interval:
-    """Interval of the mean over the strata of the share of pairs won."""
+def _bootstrapped_wins(wins: FloatArray, seed: int, n_resamples: int) -> Interval:
+    """Interval of the share of pairs won."""
     stream = np.random.default_rng(seed)
-    weights = [[_drawn_weights(stream, n, n_resamples) for n in won.shape[1:]] for won in wins]
-    found = []
-    for block in _blocks(len(wins[0]), n_resamples * max(won.shape[2] for won in wins)):
-        shares = [
-            ((ours @ won[block]) * theirs).sum(axis=-1)  # [block, n_resamples]
-            for won, (ours, theirs) in zip(wins, weights, strict=True)
-        ]
-        found.append(_percentiles(np.mean(shares, axis=0)))
-    return _joined(found)
+    ours, theirs = (_drawn_weights(stream, n, n_resamples) for n in wins.shape[1:])
+    blocks = _blocks(len(wins), n_resamples * wins.shape[2])
+    return _joined([_percentiles(((ours @ wins[block]) * theirs).sum(axis=-1)) for block in blocks])
 
 
 def _wins(ours: FloatArray, theirs: FloatArray) -> FloatArray:
@@ -234,13 +204,9 @@ def _wins(ours: FloatArray, theirs: FloatArray) -> FloatArray:
     return 0.5 + 0.5 * np.sign(ours[:, :, np.newaxis] - theirs[:, np.newaxis, :])
 
 
-def _drawn_ranks(stream: np.random.Generator, n_seeds: int, n_resamples: int) -> NDArray[np.int64]:
-    return stream.integers(n_seeds, size=(n_resamples, n_seeds))
-
-
 def _drawn_weights(stream: np.random.Generator, n_seeds: int, n_resamples: int) -> FloatArray:
     """How often each seed is drawn, as a share; [n_resamples, n_seeds]."""
-    ranks = _drawn_ranks(stream, n_seeds, n_resamples)
+    ranks = stream.integers(n_seeds, size=(n_resamples, n_seeds))
     places = ranks + n_seeds * np.arange(n_resamples)[:, np.newaxis]
     counts = np.bincount(places.ravel(), minlength=n_resamples * n_seeds)
     return counts.reshape(n_resamples, n_seeds) / n_seeds

@@ -14,26 +14,3 @@ Sec. 8.3), or the exact one:
 On a tensor grid the covariance is a product over axes, and `on_grid` evaluates both for all nodes at a small
 part of the cost.
 """
-
-from optimist.gp.basis import Basis, choose_basis
-from optimist.gp.covariance import Hyperparameters, Metric, covariance
-from optimist.gp.evidence import Fit, fit_hyperparameters, log_evidence
-from optimist.gp.inputs import Inputs
-from optimist.gp.on_grid import evaluate_on_grid
-from optimist.gp.posterior import Posterior, exact_posterior, projected_posterior
-
-__all__ = [
-    "Basis",
-    "Fit",
-    "Hyperparameters",
-    "Inputs",
-    "Metric",
-    "Posterior",
-    "choose_basis",
-    "covariance",
-    "evaluate_on_grid",
-    "exact_posterior",
-    "fit_hyperparameters",
-    "log_evidence",
-    "projected_posterior",
-]

@@ -1,24 +1,21 @@
-"""Models of the dynamics: from transitions, or from the truth, to a `Prediction` on the grid."""
+"""Models of the dynamics: from transitions, or from the truth, to successors on the grid."""
 
-from optimist.gp import Metric
-from optimist.models.drift import Drift, StoppingRule, measure_drift
-from optimist.models.gp_dynamics import GPDynamics, ModelSettings, fit_dynamics
+from optimist.models.drift import StoppingRule
+from optimist.models.gp_dynamics import GPDynamics, GPSettings, fit_dynamics
 from optimist.models.knownness import KNOWNNESS
-from optimist.models.prediction import DynamicsModel, Prediction
-from optimist.models.regressor import RegressorSettings
-from optimist.models.true_dynamics import TrueDynamics
+from optimist.models.learners import LEARNERS, LearnerKind
+from optimist.models.model import Model, ModelLearner, ModelSettings, step_of
 
 __all__ = [
     "KNOWNNESS",
-    "Drift",
-    "DynamicsModel",
+    "LEARNERS",
     "GPDynamics",
-    "Metric",
+    "GPSettings",
+    "LearnerKind",
+    "Model",
+    "ModelLearner",
     "ModelSettings",
-    "Prediction",
-    "RegressorSettings",
     "StoppingRule",
-    "TrueDynamics",
     "fit_dynamics",
-    "measure_drift",
+    "step_of",
 ]

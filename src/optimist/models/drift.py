@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from optimist.arrays import FloatArray
+from optimist.discretisation import Count, Positive
 from optimist.grid import Grid
-from optimist.models.gp_dynamics import GPDynamics
+from optimist.models.model import Model
 
 POINTS_PER_AXIS = 10
 MOST_POINTS = 2000
@@ -30,22 +32,18 @@ class Drift:
     uncertainty_drift: float
 
 
-@dataclass(frozen=True)
-class StoppingRule:
-    """Stop when both drifts stay below their tolerances `patience` times in a row (delta_1, delta_2)."""
+class StoppingRule(BaseModel):
+    """When learning stops and when it goes on (the paper's delta_1 and delta_2).
 
-    mean_drift_tolerance: float = 0.05
-    uncertainty_drift_tolerance: float = 0.01
-    patience: int = 2
+    It stops when both drifts stay below their tolerances `patience` times in a row.
+    """
 
-    def __post_init__(self) -> None:
-        if not (self.mean_drift_tolerance > 0.0 and self.uncertainty_drift_tolerance > 0.0):
-            raise ValueError(
-                "The drift tolerances must be positive; "
-                f"got {self.mean_drift_tolerance} and {self.uncertainty_drift_tolerance}."
-            )
-        if self.patience < 1:
-            raise ValueError(f"`patience` must be at least 1; got {self.patience}.")
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mean_drift_tolerance: Positive = 0.05  # cells per planned step
+    uncertainty_drift_tolerance: Positive = 0.01
+    patience: Count = 2
+    surprise: Positive = 0.2  # a prediction off by this much of the spread of displacements wakes the learner
 
     def settled(self, drifts: Sequence[Drift]) -> bool:
         """Whether the last drifts are all small."""
@@ -67,14 +65,16 @@ def check_points(grid: Grid) -> FloatArray:
     return np.asarray(box.low + (lattice + 0.5) / POINTS_PER_AXIS * box.widths)
 
 
-def measure_drift(before: GPDynamics, after: GPDynamics, grid: Grid) -> Drift:
-    """Mean change over check points and actions; of the processes' variance, whatever the knownness."""
+def measure_drift(before: Model, after: Model, grid: Grid, controls: FloatArray) -> Drift:
+    """Mean change over check points and `controls` [n_actions, k]."""
     states = check_points(grid)
     cells = grid.box.widths / (np.array(grid.shape) - ~grid.box.periodic)
     moved, changed = [], []
-    for control in after.controls:
+    for control in controls:
         old, old_uncertainty = before.predict_with_uncertainty(states, control[np.newaxis])
         new, new_uncertainty = after.predict_with_uncertainty(states, control[np.newaxis])
         moved.append(np.abs(grid.box.displacement(old, new) / cells).max(axis=1).mean())
+        assert old_uncertainty is not None
+        assert new_uncertainty is not None
         changed.append(np.abs(new_uncertainty - old_uncertainty).mean())
     return Drift(float(np.mean(moved)), float(np.mean(changed)))

@@ -20,37 +20,41 @@ What is learned from, and what is not:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.gp import Inputs
+from optimist.gp.inputs import Inputs
 from optimist.grid import Grid
-from optimist.models.knownness import KNOWNNESS, Knownness, Variances
-from optimist.models.prediction import Prediction
+from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
+from optimist.models.model import Arrays, Document, ModelSettings, Packed
 from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
-from optimist.transitions import Transitions
+from optimist.steps import Successors
+from optimist.task import Task
+from optimist.transitions import Transition, Transitions
 
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
 EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
 FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
 
 
-@dataclass(frozen=True)
-class ModelSettings:
-    """Which model."""
+class GPSettings(ModelSettings, RegressorSettings):
+    """Which processes, and how they are fitted."""
 
-    joint: bool = False  # one process per coordinate over (state, control) instead of one per action
-    regressor: RegressorSettings = field(default_factory=RegressorSettings)
-    knownness: str = "gp-variance"
+    learner: Literal["gp"] = "gp"
+    kind: Literal["joint", "per-action"] = "joint"  # one process per coordinate over (state, control), or ...
 
-    def __post_init__(self) -> None:
-        if self.knownness not in KNOWNNESS:
-            known = ", ".join(KNOWNNESS)
-            raise ValueError(f"`knownness` must be one of {known}; got {self.knownness!r}.")
+    @property
+    def joint(self) -> bool:
+        """Whether all actions share their processes."""
+        return self.kind == "joint"
+
+
+DEFAULT_SETTINGS, DEFAULT_KNOWNNESS = GPSettings(), "cell-variance"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,8 @@ class GPDynamics:
 
     box: Box
     controls: FloatArray  # [n_actions, k]
-    settings: ModelSettings
+    settings: GPSettings
+    knownness: str
     regressors: tuple[tuple[Regressor, ...] | None, ...]  # [n_actions] or [1] joint, each [d]; None: no data
     seen: Transitions  # all, those left out too
 
@@ -70,9 +75,7 @@ class GPDynamics:
         """
         return self.predict_with_uncertainty(states, controls)[0]
 
-    def predict_with_uncertainty(
-        self, states: FloatArray, controls: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
         """Successors, and the largest normalised variance of their coordinates.  [n, d], [n]"""
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
@@ -81,13 +84,13 @@ class GPDynamics:
             predicted = [regressor.predict(points) for regressor in regressors]
             next_states[rows] += np.column_stack([mean for mean, _ in predicted])
             uncertainty[rows] = np.max([variance for _, variance in predicted], axis=0)
-        return self.box.wrap(next_states), uncertainty
+        return Successors(self.box.wrap(next_states), uncertainty)
 
-    def predict_on(self, grid: Grid) -> Prediction:
+    def predict_on(self, grid: Grid) -> Successors:
         """Successors of all nodes under all actions. An action without data leads nowhere, unknown."""
         if grid.n_dims != self.box.n_dims:
             raise ValueError(f"The grid must have {self.box.n_dims} axes; got {grid.n_dims}.")
-        n_actions, rule = len(self.controls), KNOWNNESS[self.settings.knownness]
+        n_actions, rule = len(self.controls), KNOWNNESS[self.knownness]
         next_states = np.empty((n_actions, grid.n_nodes, grid.n_dims))
         uncertainty = np.empty((n_actions, grid.n_nodes))
         nodes = grid.nodes
@@ -95,7 +98,7 @@ class GPDynamics:
             next_states[action] = nodes
             uncertainty[action] = self._fill(action, grid, rule, next_states[action])
             next_states[action] = self.box.wrap(next_states[action])
-        return Prediction(next_states, uncertainty)
+        return Successors(next_states, uncertainty)
 
     def _fill(self, action: int, grid: Grid, rule: Knownness, next_states: FloatArray) -> FloatArray:
         """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
@@ -103,7 +106,7 @@ class GPDynamics:
         if regressors is None:
             tried = (self.seen.actions == action).any()
             if tried and not rule.needs_variance:
-                return rule.uncertainty(grid, action, None, self.seen)
+                return rule.uncertainty(grid, Asked(action, self.seen))
             return np.full(grid.n_nodes, rule.untried)
         control = self.controls[action] if self.settings.joint else None
         thin = grid.thinned() if grid.n_nodes > THIN_ABOVE else grid
@@ -117,10 +120,10 @@ class GPDynamics:
             if variance is not None:
                 normalised[axis] = variance
         if not rule.needs_variance:
-            return rule.uncertainty(grid, action, None, self.seen)
+            return rule.uncertainty(grid, Asked(action, self.seen))
         priors = np.array([regressor.prior_variance for regressor in regressors])
         normalised = normalised if thin is grid else thin.spread(normalised, grid)
-        return rule.uncertainty(grid, action, Variances(normalised, priors), self.seen)
+        return rule.uncertainty(grid, Asked(action, self.seen, Variances(normalised, priors)))
 
     def _shares(
         self, states: FloatArray, controls: FloatArray
@@ -136,6 +139,34 @@ class GPDynamics:
             unanswered &= ~rows
             if regressors is not None and rows.any():
                 yield regressors, rows, states[rows]
+
+    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
+        """Whether a successor is far from its prediction [d], against spread and noise of displacements."""
+        regressors = self.regressors[0 if self.settings.joint else transition.action]
+        if regressors is None:
+            return False
+        missed = np.abs(self.box.displacement(predicted, transition.next_state))
+        allowed = np.array([regressor.allowance(share) for regressor in regressors])
+        free = usable(self.box, Transitions.of([transition]))[0]
+        return bool((missed > allowed)[free].any())
+
+    def record(self) -> Document:
+        """Per action (or one, joint) and coordinate: how many basis points, and the fitted logarithms."""
+        return {
+            "basis_sizes": [[len(one.posterior.basis) for one in group or ()] for group in self.regressors],
+            "hyperparameters": [
+                [one.parameters.tolist() for one in group or ()] for group in self.regressors
+            ],
+        }
+
+    def pack(self) -> Packed:
+        """Every regressor as arrays and numbers."""
+        arrays: Arrays = {}
+        packed = [
+            group and [one.pack(f"{number}.{axis}", arrays) for axis, one in enumerate(group)]
+            for number, group in enumerate(self.regressors)
+        ]
+        return arrays, {"regressors": packed}
 
 
 def usable(box: Box, transitions: Transitions) -> BoolArray:
@@ -155,29 +186,36 @@ def _on(edge: FloatArray, states: FloatArray, box: Box) -> BoolArray:
     return np.asarray((np.abs(states - edge) <= EDGE * box.widths) & ~box.periodic)
 
 
+def _require_fits(transitions: Transitions, box: Box, n_actions: int) -> None:
+    if transitions.states.shape[1:] != (box.n_dims,):
+        raise ValueError(f"States must have {box.n_dims} coordinates; got {transitions.states.shape[1]}.")
+    if len(transitions) and transitions.actions.max() >= n_actions:
+        row = int(transitions.actions.argmax())
+        raise ValueError(
+            f"`actions` must be below {n_actions}, the number of controls; "
+            f"got {transitions.actions[row]} in row {row}."
+        )
+
+
 def fit_dynamics(
     transitions: Transitions,
     box: Box,
     controls: FloatArray,
-    settings: ModelSettings | None = None,
+    settings: GPSettings = DEFAULT_SETTINGS,
     *,
+    knownness: str = DEFAULT_KNOWNNESS,
     previous: GPDynamics | None = None,
     fit_seed: int,
 ) -> GPDynamics:
     """The model given `transitions`; what `previous` had found is kept until the data grew enough."""
-    settings = settings or ModelSettings()
+    if knownness not in KNOWNNESS:
+        raise ValueError(f"`knownness` must be one of {', '.join(KNOWNNESS)}; got {knownness!r}.")
     controls = np.array(controls, dtype=np.float64)
     controls = controls[:, np.newaxis] if controls.ndim == 1 else controls
-    if transitions.states.shape[1:] != (box.n_dims,):
-        raise ValueError(f"States must have {box.n_dims} coordinates; got {transitions.states.shape[1]}.")
-    if len(transitions) and transitions.actions.max() >= len(controls):
-        row = int(transitions.actions.argmax())
-        raise ValueError(
-            f"`actions` must be below {len(controls)}, the number of controls; "
-            f"got {transitions.actions[row]} in row {row}."
-        )
+    _require_fits(transitions, box, len(controls))
     if previous is not None and not (
-        (previous.settings, previous.box) == (settings, box) and np.array_equal(previous.controls, controls)
+        (previous.settings, previous.knownness, previous.box) == (settings, knownness, box)
+        and np.array_equal(previous.controls, controls)
     ):
         previous = None  # another kind of model: nothing of it fits
     kept = usable(box, transitions)
@@ -198,7 +236,7 @@ def fit_dynamics(
             points[rows],
             displacements[rows, axis],
             inputs,
-            settings.regressor,
+            settings,
             before[axis] if before is not None else None,
             stream,
             unit=float(inputs.scales[axis]),
@@ -213,4 +251,37 @@ def fit_dynamics(
     # A few hundred points are too few to share: two BLAS threads take three times as long as one.
     with threadpool_limits(1, user_api="blas"):
         regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
-    return GPDynamics(box, controls, settings, regressors, transitions)
+    return GPDynamics(box, controls, settings, knownness, regressors, transitions)
+
+
+@dataclass(frozen=True, eq=False)
+class GPLearner:
+    """`fit_dynamics` as a `ModelLearner`."""
+
+    box: Box
+    controls: FloatArray  # [n_actions, k]
+    settings: GPSettings
+    knownness: str
+    seed: int
+
+    @classmethod
+    def of(cls, task: Task, settings: GPSettings, knownness: str, seed: int) -> GPLearner:
+        """For the states and controls of a task."""
+        return cls(task.box, task.controls, settings, knownness, seed)
+
+    def fit(self, transitions: Transitions, previous: GPDynamics | None) -> GPDynamics:
+        """See `fit_dynamics`."""
+        how = self.box, self.controls, self.settings
+        return fit_dynamics(
+            transitions, *how, knownness=self.knownness, previous=previous, fit_seed=self.seed
+        )
+
+    def unpack(self, packed: Packed, transitions: Transitions) -> GPDynamics:
+        """What `GPDynamics.pack` packed."""
+        arrays, document = packed
+        regressors = tuple(
+            group
+            and tuple(Regressor.unpack(one, f"{number}.{axis}", arrays) for axis, one in enumerate(group))
+            for number, group in enumerate(document["regressors"])
+        )
+        return GPDynamics(self.box, self.controls, self.settings, self.knownness, regressors, transitions)

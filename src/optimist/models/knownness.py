@@ -8,16 +8,17 @@ soon as it has seen anything, and its variance says how much.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optimist.arrays import FloatArray
-from optimist.box import Box
+from optimist.arrays import FloatArray, IntArray
 from optimist.grid import Grid
 from optimist.transitions import Transitions
+
+CELLS = 100  # of `visited_cells`, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,43 +29,30 @@ class Variances:
     priors: FloatArray  # [d], prior variance in the squared units of the axis
 
 
-class Knownness(Protocol):
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a rule may look at."""
+
+    action: int
+    seen: Transitions
+    variances: Variances | None = None  # where the rule needs them
+
+
+class Knownness(NamedTuple):
     """A rule of uncertainty."""
 
-    @property
-    def needs_variance(self) -> bool:
-        """Whether it asks for variances at all: they are what costs."""
-        ...
-
-    @property
-    def untried(self) -> float:
-        """The uncertainty of an action of which nothing is known."""
-        ...
-
-    def uncertainty(
-        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
-    ) -> FloatArray:
-        """Of `action` at all nodes, from the variances of the displacement where they are needed.  [N]"""
-        ...
+    uncertainty: Callable[[Grid, Asked], FloatArray]  # of an action at all nodes [N]
+    needs_variance: bool = True  # whether it asks for variances at all: they are what costs
+    untried: float = 1.0  # the uncertainty of an action of which nothing is known
 
 
-@dataclass(frozen=True)
-class GPVariance:
-    """The largest normalised variance over the coordinates (the paper's Eq. for c)."""
-
-    needs_variance: bool = True
-    untried: float = 1.0
-
-    def uncertainty(
-        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
-    ) -> FloatArray:
-        """max_i variance_i / (v0 + b)_i.  [N]"""
-        assert variances is not None
-        return np.asarray(variances.normalised.max(axis=0))
+def gp_variance(grid: Grid, asked: Asked) -> FloatArray:
+    """The largest normalised variance over the coordinates (the paper's c): max_i variance_i / (v0 + b)_i."""
+    assert asked.variances is not None
+    return np.asarray(asked.variances.normalised.max(axis=0))
 
 
-@dataclass(frozen=True)
-class CellVariance:
+def cell_variance(grid: Grid, asked: Asked) -> FloatArray:
     """The normalised variance, as far as the planner would notice an error of that size.
 
     c = max_i variance_i / (v0 + b)_i * s_i^2 / (s_i^2 + h_i^2), with s_i the standard deviation in units of
@@ -72,75 +60,44 @@ class CellVariance:
     was to learn; the second is small where even knowing nothing would move the successor by little of a
     cell. Either alone explores too much somewhere: the first on the bicycle, the second on the pendulum.
     """
-
-    needs_variance: bool = True
-    untried: float = 1.0
-
-    def uncertainty(
-        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
-    ) -> FloatArray:
-        """The largest product over the coordinates.  [N]"""
-        assert variances is not None
-        largest = np.zeros(grid.shape)
-        for axis, (normalised, prior) in enumerate(zip(variances.normalised, variances.priors, strict=True)):
-            along = [1] * grid.n_dims
-            along[axis] = -1
-            squared = normalised.reshape(grid.shape) * prior
-            noticed = squared / (squared + grid.cell_widths(axis).reshape(along) ** 2)
-            np.maximum(largest, normalised.reshape(grid.shape) * noticed, out=largest)
-        return largest.reshape(-1)
+    assert asked.variances is not None
+    variances = asked.variances
+    largest = np.zeros(grid.shape)
+    for axis, (normalised, prior) in enumerate(zip(variances.normalised, variances.priors, strict=True)):
+        along = [1] * grid.n_dims
+        along[axis] = -1
+        squared = normalised.reshape(grid.shape) * prior
+        noticed = squared / (squared + grid.cell_widths(axis).reshape(along) ** 2)
+        np.maximum(largest, normalised.reshape(grid.shape) * noticed, out=largest)
+    return largest.reshape(-1)
 
 
-CELLS = 100
-
-
-@dataclass(frozen=True)
-class VisitedCells:
+def visited_cells(grid: Grid, asked: Asked, *, per_axis: int | None = None) -> FloatArray:
     """1 in the cells of a coarse uniform grid where the action was never taken, 0 in the others.
 
     The paper does not say how many. By default about `CELLS` in all, 10 x 10 or 3^4: each has to be visited
     with each action, and ten along each of four axes would take longer than any run.
     """
+    box, seen = grid.box, asked.seen
+    shape = (per_axis or round(CELLS ** (1 / box.n_dims)),) * box.n_dims
 
-    cells_per_axis: int | None = None
-    needs_variance: bool = False
-    untried: float = 1.0
+    def cells(states: FloatArray) -> IntArray:
+        places = np.floor((box.clip(states) - box.low) / box.widths * shape[0])
+        places = np.clip(places, 0, shape[0] - 1).astype(np.int64)
+        return np.asarray(np.ravel_multi_index(tuple(places.T), shape))
 
-    def __post_init__(self) -> None:
-        if self.cells_per_axis is not None and self.cells_per_axis < 1:
-            raise ValueError(f"`cells_per_axis` must be at least 1; got {self.cells_per_axis}.")
-
-    def uncertainty(
-        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
-    ) -> FloatArray:
-        """Whether each node's cell was never visited with this action.  [N]"""
-        visited = self._cells(grid.box, seen.states[seen.actions == action])
-        return np.where(np.isin(self._cells(grid.box, grid.nodes), visited), 0.0, 1.0)
-
-    def _cells(self, box: Box, states: FloatArray) -> NDArray[np.int64]:
-        per_axis = self.cells_per_axis or round(CELLS ** (1 / box.n_dims))
-        places = np.floor((box.clip(states) - box.low) / box.widths * per_axis)
-        places = np.clip(places, 0, per_axis - 1).astype(np.int64)
-        return np.asarray(np.ravel_multi_index(tuple(places.T), (per_axis,) * box.n_dims))
+    visited = cells(seen.states[seen.actions == asked.action])
+    return np.where(np.isin(cells(grid.nodes), visited), 0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class AllKnown:
+def all_known(grid: Grid, asked: Asked) -> FloatArray:
     """No uncertainty anywhere: plans are made as if the model were right."""
-
-    needs_variance: bool = False
-    untried: float = 0.0
-
-    def uncertainty(
-        self, grid: Grid, action: int, variances: Variances | None, seen: Transitions
-    ) -> FloatArray:
-        """Nothing.  [N]"""
-        return np.zeros(grid.n_nodes)
+    return np.zeros(grid.n_nodes)
 
 
 KNOWNNESS: dict[str, Knownness] = {
-    "gp-variance": GPVariance(),
-    "cell-variance": CellVariance(),
-    "visited-cells": VisitedCells(),
-    "none": AllKnown(),
+    "gp-variance": Knownness(gp_variance),
+    "cell-variance": Knownness(cell_variance),
+    "visited-cells": Knownness(visited_cells, needs_variance=False),
+    "none": Knownness(all_known, needs_variance=False, untried=0.0),
 }

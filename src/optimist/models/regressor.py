@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from optimist.arrays import FloatArray
-from optimist.gp import (
-    Inputs,
-    Metric,
-    Posterior,
-    choose_basis,
-    evaluate_on_grid,
-    fit_hyperparameters,
-    projected_posterior,
-)
-from optimist.gp.evidence import N_SCALARS
+from optimist.discretisation import Count
+from optimist.gp.basis import choose_basis
+from optimist.gp.covariance import Hyperparameters, Metric
+from optimist.gp.evidence import N_SCALARS, fit_hyperparameters
+from optimist.gp.inputs import Inputs
+from optimist.gp.on_grid import evaluate_on_grid
+from optimist.gp.posterior import Posterior, projected_posterior
 from optimist.grid import Grid
+from optimist.models.model import Arrays, Document
+
+NOISE_DEVIATIONS = 4.0  # standard deviations of noise that surprise nobody
+
+T = TypeVar("T")
 
 SMALLEST_SPREAD = 1e-12  # of the targets' size: below that they count as constant
 
 
-@dataclass(frozen=True)
-class RegressorSettings:
+class RegressorSettings(BaseModel):
     """How a single process is fitted."""
 
-    metric: Metric = Metric.AXES
-    subset: int = 150  # points the likelihood is optimised on, drawn at random
-    max_basis: int = 1000
-    basis_tolerance: float = 1e-2  # times the noise variance; see `gp.basis`
-    refit_growth: float = 1.25  # hyperparameters are looked for again when there are so many times the data
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def __post_init__(self) -> None:
-        if self.metric not in set(Metric):
-            raise ValueError(f"`metric` must be one of {', '.join(Metric)}; got {self.metric!r}.")
-        object.__setattr__(self, "metric", Metric(self.metric))
-        if self.subset < 2:
-            raise ValueError(f"`subset` must be at least 2; got {self.subset}.")
-        if self.max_basis < 1:
-            raise ValueError(f"`max_basis` must be at least 1; got {self.max_basis}.")
-        if not self.basis_tolerance >= 0.0:
-            raise ValueError(f"`basis_tolerance` must not be negative; got {self.basis_tolerance}.")
-        if not self.refit_growth >= 1.0:
-            raise ValueError(f"`refit_growth` must be at least 1; got {self.refit_growth}.")
+    metric: Metric = Metric.AXES
+    subset: Annotated[int, Field(ge=2)] = 300  # points the likelihood is optimised on, drawn at random
+    max_basis: Count = 1000
+    basis_tolerance: Annotated[float, Field(ge=0.0)] = 1e-2  # times the noise variance; see `gp.basis`
+    # hyperparameters are looked for again when there are so many times the data
+    refit_growth: Annotated[float, Field(ge=1.0)] = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +72,38 @@ class Regressor:
     def prior_variance(self) -> float:
         """Of the displacement before anything was seen, in its squared units."""
         return self.posterior.hyperparameters.prior_variance * self.target_scale**2
+
+    def allowance(self, share: float) -> float:
+        """How far a displacement may be off before it surprises: a share of the usual spread, or noise."""
+        noise = NOISE_DEVIATIONS * float(self.posterior.hyperparameters.noise_variance) ** 0.5
+        return float(max(share, noise) * self.target_scale)
+
+    def pack(self, prefix: str, arrays: Arrays) -> Document:
+        """Its arrays go into `arrays`, under names that begin with `prefix`; its numbers are returned."""
+        hyper, document = self.posterior.hyperparameters, Document()
+        for part in (self.inputs, hyper, self.posterior, self):
+            for name in type(part).__annotations__:
+                value = getattr(part, name)
+                if isinstance(value, np.ndarray):
+                    arrays[f"{prefix}.{name}"] = value
+                elif value is None or isinstance(value, float | int):
+                    document[name] = value
+        return document
+
+    @classmethod
+    def unpack(cls, document: Document, prefix: str, arrays: Arrays) -> Regressor:
+        """The opposite of `pack`."""
+        mine = document | {
+            name.removeprefix(f"{prefix}."): array
+            for name, array in arrays.items()
+            if name.startswith(f"{prefix}.")
+        }
+
+        def part(kind: type[T], **known: object) -> T:
+            return kind(**known, **{name: mine[name] for name in kind.__annotations__ if name not in known})
+
+        inputs, hyper = part(Inputs), part(Hyperparameters)
+        return part(cls, inputs=inputs, posterior=part(Posterior, hyperparameters=hyper))
 
     def _in_raw_units(self, mean: FloatArray) -> FloatArray:
         mean *= self.target_scale
@@ -125,16 +150,7 @@ def _conditioned(
     basis = choose_basis(features, hyper, max_basis=settings.max_basis, tolerance=settings.basis_tolerance)
     standardised = (targets - fitted.target_mean) / fitted.target_scale
     posterior = projected_posterior(features, standardised, hyper, basis)
-    return Regressor(
-        inputs=fitted.inputs,
-        posterior=posterior,
-        target_mean=fitted.target_mean,
-        target_scale=fitted.target_scale,
-        parameters=fitted.parameters,
-        n_fitted=fitted.n_fitted,
-        n_data=len(targets),
-        basis_cut=basis.cut,
-    )
+    return replace(fitted, posterior=posterior, n_data=len(targets), basis_cut=basis.cut)
 
 
 def _standardisation(targets: FloatArray, unit: float) -> tuple[float, float]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import BoolArray, FloatArray
-from optimist.dynamics import Dynamics, successors
-from optimist.planning.q_function import Policy
+from optimist.planning.policy import Policy
+from optimist.steps import Dynamics, successors
 from optimist.task import Task
 
 
@@ -22,6 +23,25 @@ class Rollouts:
     steps: NDArray[np.int64]  # [n]
     terminated: BoolArray  # [n]; the others were cut off after `max_steps`
     paths: FloatArray  # [longest + 1, n, d], NaN after the end of an episode
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One by one, as JSON says it."""
+        return [
+            {
+                "start": self.starts[k].tolist(),
+                "total_reward": float(self.total_rewards[k]),
+                "steps": int(self.steps[k]),
+                "terminated": bool(self.terminated[k]),
+            }
+            for k in range(len(self.steps))
+        ]
+
+    @staticmethod
+    def told(row: dict[str, Any]) -> str:
+        """One of `rows` in words."""
+        start = ", ".join(f"{x:.3g}" for x in row["start"])
+        end = "terminated" if row["terminated"] else "cut off"
+        return f"from ({start}): total reward {row['total_reward']:.4g} in {row['steps']} steps ({end})"
 
 
 def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray) -> Rollouts:

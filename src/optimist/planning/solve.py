@@ -49,7 +49,7 @@ MAX_EVALUATIONS = 12
 EVALUATED = 0.1  # evaluation has done its part when its change is this share of the improvement's
 PATIENCE = 10
 
-Listener = Callable[[int, float], None]
+OnSweep = Callable[[int, float], None]  # number of sweeps so far, largest change
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +63,12 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Stopping:
-    """When to stop."""
+class Limits:
+    """When a solver stops."""
 
-    tolerance: float = 1e-4
+    tolerance: float = 1e-4  # of the largest change
     max_sweeps: int = 2000
+    relative: bool = False  # the tolerance is against the mean size of a reward, whatever its unit
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tolerance < np.inf:
@@ -75,8 +76,13 @@ class Stopping:
         if self.max_sweeps < 1:
             raise ValueError(f"`max_sweeps` must be at least 1; got {self.max_sweeps}.")
 
+    def tolerance_for(self, rewards: FloatArray) -> float:
+        """In the unit of the rewards."""
+        size = float(np.abs(rewards).mean()) if self.relative else 1.0
+        return self.tolerance * (size or 1.0)
 
-DEFAULT_STOPPING = Stopping()
+
+DEFAULT_LIMITS = Limits()
 
 
 def solve(
@@ -84,10 +90,10 @@ def solve(
     *,
     backup: str = "v-exact",
     start: FloatArray | None = None,
-    stopping: Stopping = DEFAULT_STOPPING,
+    limits: Limits = DEFAULT_LIMITS,
     accelerate: bool = True,
     threads: int | None = None,
-    listener: Listener | None = None,
+    on_sweep: OnSweep | None = None,
 ) -> Plan:
     """The fixed point of `backup` on `tables`.
 
@@ -95,31 +101,31 @@ def solve(
         tables: the discretised problem.
         backup: which Bellman equation; see `optimist.planning.backups`.
         start: Q-values to start from [n_nodes, n_actions], such as those of the previous plan.
-        stopping: tolerance of the largest change, and limit on the number of sweeps.
+        limits: tolerance of the largest change, and limit on the number of sweeps.
         accelerate: False gives the paper's plain Jacobi sweeps.
         threads: at most so many; by default what the environment variable OPTIMIST_THREADS says, else all
             cores. The result does not depend on it.
-        listener: called after every sweep with their number and the largest change.
+        on_sweep: called after every sweep with their number and the largest change.
 
     """
     if threads is not None and threads < 1:
         raise ValueError(f"`threads` must be at least 1; got {threads}.")
     ready = prepare(tables, backup)
-    values = _start_values(ready, start)
+    values, tolerance = _start_values(ready, start), limits.tolerance_for(ready.rewards)
     n_threads = threads or _default_threads()
     with nullcontext() if n_threads == 1 else ThreadPoolExecutor(n_threads) as pool:
         sweeper = _InPlace(ready, values, pool) if accelerate else _Plain(ready, values, pool)
         count = 0
         for change in sweeper.sweeps():
             count += 1
-            if listener is not None:
-                listener(count, change)
+            if on_sweep is not None:
+                on_sweep(count, change)
             # A small change of an in-place sweep is only a hint: a plain sweep decides.
-            if change <= stopping.tolerance or count >= stopping.max_sweeps:
+            if change <= tolerance or count >= limits.max_sweeps:
                 q_values, residual = sweeper.confirm()
-                if residual <= stopping.tolerance or count >= stopping.max_sweeps:
+                if residual <= tolerance or count >= limits.max_sweeps:
                     break
-    return Plan(q_values, count, residual, residual <= stopping.tolerance)
+    return Plan(q_values, count, residual, residual <= tolerance)
 
 
 def _default_threads() -> int | None:

@@ -7,31 +7,19 @@ is faster than reading them and takes a quarter of the memory: 36 bytes per node
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled import sweeps
 from optimist.grid import Grid
+from optimist.steps import Step, Successors
 from optimist.task import Task
 
 BLOCK = 16384
-
-
-class Successors(Protocol):
-    """Where each action leads from each node (a `models.Prediction`)."""
-
-    @property
-    def next_states(self) -> FloatArray:
-        """[n_actions, n_nodes, d]"""
-        ...
-
-    @property
-    def uncertainty(self) -> FloatArray:
-        """[n_actions, n_nodes], 0 known to 1 unknown."""
-        ...
+ROUNDING = 1e-12  # by which interpolated uncertainty may leave [0, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +51,51 @@ class Tables:
         return weights
 
 
-def tabulate(grid: Grid, task: Task, successors: Successors) -> Tables:
-    """Cells, fractions, rewards and discounts of every node and action.
+class Path(NamedTuple):
+    """What becomes of states under one action, held for some steps."""
+
+    ends: FloatArray  # [n, d]
+    rewards: FloatArray  # [n], discounted sum on the way
+    discounts: FloatArray  # [n], how much of what follows counts: nothing after an end
+    uncertainty: FloatArray | None  # [n], of a single step; None: all known, or folded into the others
+
+
+def follow(
+    task: Task, step: Step, states: FloatArray, action: int, *, hold: int = 1, ended: BoolArray | None = None
+) -> Path:
+    """Paths of `hold` steps from `states` [n, d]; nothing is earned from those that `ended` [n] already.
+
+    Of a single step the uncertainty is told. Over several, what is uncertain is optimistic on the way: after
+    a step of uncertainty c only the share 1 - c of what follows counts, the rest is V_MAX. A path ends where
+    it terminates.
+    """
+    if not 1 <= hold <= task.max_steps or int(hold) != hold:
+        raise ValueError(f"`hold` must be a whole number from 1 to {task.max_steps}; got {hold}.")
+    control = task.controls[action : action + 1]
+    rewards = np.zeros(len(states))
+    counts = np.where(task.terminal(states) if ended is None else ended, 0.0, 1.0)
+    for number in range(hold):
+        next_states, uncertainty = require_successors(step(states, action), states)
+        earned = task.rewards(states, control, next_states)
+        if uncertainty is None or hold == 1:
+            rewards += counts * earned
+            counts = counts * task.discount
+        else:
+            rewards += counts * ((1.0 - uncertainty) * earned + uncertainty * task.optimistic_value)
+            counts = counts * (1.0 - uncertainty) * task.discount
+        counts[task.terminal(next_states)] = 0.0
+        if number < hold - 1:  # dynamics need not mean anything beyond an end: stay there
+            over = (counts == 0.0)[:, np.newaxis]
+            next_states = np.where(over, states, next_states) if over.any() else next_states
+        states = next_states
+    return Path(states, rewards, counts, uncertainty if hold == 1 else None)
+
+
+def tabulate(grid: Grid, task: Task, step: Step, *, hold: int = 1) -> Tables:
+    """Cells, fractions, rewards and discounts of every node and action, each held for `hold` steps.
+
+    Holding is for when a step is short against a cell: interpolation smears the value function a little at
+    every planned step, so a path that takes many to cross one cell keeps little of it.
 
     A terminal successor ends the sum: its discount is 0. A terminal node is worth 0: it is where an
     episode has ended. With discount 1 values are kept above `max_steps` times the worst reward and
@@ -75,30 +106,24 @@ def tabulate(grid: Grid, task: Task, successors: Successors) -> Tables:
             f"The grid must have as many axes as the task ({task.box.n_dims}); got {grid.n_dims}."
         )
     shape = (grid.n_nodes, task.n_actions)
-    expected = (task.n_actions, grid.n_nodes, grid.n_dims)
-    if successors.next_states.shape != expected:
-        raise ValueError(f"`next_states` must have shape {expected}; got {successors.next_states.shape}.")
-    uncertainty = _by_node(successors.uncertainty, expected[:2])
     cells = np.empty(shape, dtype=np.int32)
     fractions = np.empty((*shape, grid.n_dims), dtype=np.float32)
-    rewards = np.empty(shape)
-    discounts = np.empty(shape)
+    rewards, discounts = np.empty(shape), np.empty(shape)
+    uncertainty: FloatArray | None = None
     n_clipped = 0
     for first, last in grid.blocks(BLOCK):
-        states = grid.nodes_between(first, last)
-        ended = task.terminal(states)
-        if uncertainty is not None:
-            uncertainty[first:last][ended] = 0.0
+        nodes = grid.nodes_between(first, last)
+        ended = task.terminal(nodes)
         for action in range(task.n_actions):
-            control = task.controls[action : action + 1]
-            next_states = successors.next_states[action, first:last]
+            path = follow(task, step, nodes, action, hold=hold, ended=ended)
             rows = slice(first, last), action
-            located = grid.locate(next_states)
+            located = grid.locate(path.ends)
             cells[rows], fractions[rows] = located.cells, located.fractions
+            rewards[rows], discounts[rows] = path.rewards, path.discounts
             n_clipped += located.n_clipped
-            rewards[rows] = np.where(ended, 0.0, task.rewards(states, control, next_states))
-            ending = ended | task.terminal(next_states)
-            discounts[rows] = np.where(ending, 0.0, task.discount)
+            if path.uncertainty is not None and path.uncertainty.any():
+                uncertainty = np.zeros(shape) if uncertainty is None else uncertainty
+                uncertainty[rows] = np.where(ended, 0.0, path.uncertainty)
     return Tables(
         grid=grid,
         cells=cells,
@@ -107,7 +132,7 @@ def tabulate(grid: Grid, task: Task, successors: Successors) -> Tables:
         discounts=discounts,
         uncertainty=uncertainty,
         optimistic_value=task.optimistic_value,
-        value_bounds=value_bounds(task, float(rewards.min())),
+        value_bounds=value_bounds(task, float(rewards.min()) / hold),
         n_clipped=n_clipped,
     )
 
@@ -136,17 +161,22 @@ def optimistic(tables: Tables) -> Tables:
     )
 
 
+def require_successors(found: Successors, states: FloatArray) -> Successors:
+    """What a step found, if it is one successor per state and its uncertainty lies in [0, 1]."""
+    if found.next_states.shape != states.shape:
+        raise ValueError(
+            f"A step must lead to one state per state, shape {states.shape}; got {found.next_states.shape}."
+        )
+    if found.uncertainty is not None:
+        require_uncertainty(found.uncertainty, states.shape[:1])
+    return found
+
+
 def require_uncertainty(uncertainty: FloatArray, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless it has that shape and lies in [0, 1]."""
     if uncertainty.shape != shape:
         raise ValueError(f"`uncertainty` must have shape {shape}; got {uncertainty.shape}.")
-    if not (uncertainty.min() >= 0.0 and uncertainty.max() <= 1.0):
+    if uncertainty.size and not (uncertainty.min() >= -ROUNDING and uncertainty.max() <= 1.0 + ROUNDING):
         raise ValueError(
             f"`uncertainty` must lie in [0, 1]; got values from {uncertainty.min()} to {uncertainty.max()}."
         )
-
-
-def _by_node(uncertainty: FloatArray, shape: tuple[int, ...]) -> FloatArray | None:
-    """Checked and transposed: [n_nodes, n_actions], a copy; None when all is known."""
-    require_uncertainty(uncertainty, shape)
-    return np.array(uncertainty.T, order="C") if uncertainty.any() else None

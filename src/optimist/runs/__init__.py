@@ -4,22 +4,16 @@ A run is a directory: `run.sqlite` (settings, every transition, episodes, one ro
 (the agent as it was after its last plan) and `run.lock` (held by the one process that writes).
 """
 
-from optimist.runs.checkpoint import load_agent, save_agent
-from optimist.runs.loop import Event, Place, Stepped, Updated, interact
-from optimist.runs.resume import restorer, resume
+from optimist.runs.loop import Event, Stepped, Updated
+from optimist.runs.session import Session
 from optimist.runs.store import EpisodeRow, RunError, RunStore
 
 __all__ = [
     "EpisodeRow",
     "Event",
-    "Place",
     "RunError",
     "RunStore",
+    "Session",
     "Stepped",
     "Updated",
-    "interact",
-    "load_agent",
-    "restorer",
-    "resume",
-    "save_agent",
 ]

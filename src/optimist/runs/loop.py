@@ -6,15 +6,16 @@ and an update is a function of what is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+import gymnasium
 import numpy as np
 
-from optimist.agents import GPRMaxAgent, Update
+from optimist.agents.agent import Agent, Update
 from optimist.arrays import FloatArray
-from optimist.runs.checkpoint import save_checkpoint
+from optimist.runs.agent_file import save_checkpoint
 from optimist.runs.store import EpisodeRow, RunError, RunStore
 from optimist.task import Task
 from optimist.transitions import Transition
@@ -22,16 +23,7 @@ from optimist.transitions import Transition
 RESET_STREAM = 0x726573  # purpose number of the seeds that episodes begin with
 
 
-class Environment(Protocol):
-    """What the loop needs of a Gymnasium environment whose observations are states."""
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin an episode."""
-        ...
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:
-        """Go on by one step."""
-        ...
+Environment = gymnasium.Env[Any, Any]  # whose observations are states
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +56,19 @@ class Updated:
     update: Update
 
 
-Event = Stepped | Updated
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """An episode ended, of an agent that tells of nothing smaller."""
+
+    ended: EpisodeRow
+
+
+Event = Stepped | Updated | Ended
 
 
 def interact(
     environment: Environment,
-    agent: GPRMaxAgent,
+    agent: Agent,
     *,
     seed: int,
     place: Place | None = None,
@@ -78,24 +77,35 @@ def interact(
     """Episodes without end, from `place` on. Updates that are due come first."""
     place = place or Place()
     while True:
-        if agent.due:
-            yield from _update(agent, store)
+        yield from catch_up(agent, store)
         if place.state is None:
-            place = Place(place.episode, state=_begin(environment, agent.task, seed, place.episode))
-        stepped = _stepped(environment, agent, place)
+            place = Place(place.episode, state=begin(environment, agent.task, seed, place.episode))
+        made = stepped(environment, agent.task, agent.act, place, number=len(agent.transitions) + 1)
         if store is not None:
-            store.append(stepped.transition, place.episode, outside=stepped.outside, ended=stepped.ended)
-        agent.observe(stepped.transition)
-        yield stepped
-        place = stepped.place
+            store.append(made.transition, place.episode, outside=made.outside, ended=made.ended)
+        agent.observe(made.transition)
+        yield made
+        place = made.place
 
 
-def _stepped(environment: Environment, agent: GPRMaxAgent, place: Place) -> Stepped:
-    """One step of the environment: nothing is recorded yet, nothing learned."""
-    episode, step, number = place.episode, place.step + 1, agent.n_transitions + 1
-    transition = _step(environment, agent, place)
+def catch_up(agent: Agent, store: RunStore | None) -> Iterator[Event]:
+    """The update that is due, if one is, recorded."""
+    if agent.due:
+        update = agent.update()
+        if store is not None:
+            store.record_plan(update)
+            save_checkpoint(agent, store.directory)
+        yield Updated(update)
+
+
+def stepped(
+    environment: Environment, task: Task, act: Callable[[FloatArray], int], place: Place, *, number: int
+) -> Stepped:
+    """One step of the environment, the `number`-th of all: nothing is recorded yet, nothing learned."""
+    episode, step = place.episode, place.step + 1
+    transition = _step(environment, task, act, place)
     total = place.total_reward + transition.reward
-    outside = not transition.terminated and not agent.task.box.contains(transition.next_state)
+    outside = not transition.terminated and not task.box.contains(transition.next_state)
     if transition.terminated or transition.truncated:
         ending = "terminated" if transition.terminated else "truncated"
         row = EpisodeRow(episode, step, total, number, ending)
@@ -104,20 +114,13 @@ def _stepped(environment: Environment, agent: GPRMaxAgent, place: Place) -> Step
     return Stepped(number, episode, step, transition, outside, on, None)
 
 
-def _update(agent: GPRMaxAgent, store: RunStore | None) -> Iterator[Event]:
-    update = agent.update()
-    if store is not None:
-        store.record_plan(update)
-        save_checkpoint(agent, store.directory)
-    yield Updated(update)
-
-
 def reset_seed(seed: int, episode: int) -> int:
     """The seed an episode begins with: the environment need not remember anything between episodes."""
     return int(np.random.SeedSequence([seed, RESET_STREAM, episode]).generate_state(1)[0])
 
 
-def _begin(environment: Environment, task: Task, seed: int, episode: int) -> FloatArray:
+def begin(environment: Environment, task: Task, seed: int, episode: int) -> FloatArray:
+    """The state that an episode begins with.  [d]"""
     try:
         observation, _ = environment.reset(seed=reset_seed(seed, episode))
     except Exception as error:
@@ -125,18 +128,18 @@ def _begin(environment: Environment, task: Task, seed: int, episode: int) -> Flo
     return checked_state(task, observation, f"at the beginning of episode {episode}")
 
 
-def _step(environment: Environment, agent: GPRMaxAgent, place: Place) -> Transition:
+def _step(environment: Environment, task: Task, act: Callable[[FloatArray], int], place: Place) -> Transition:
     assert place.state is not None
     step = place.step + 1
-    action, where = agent.act(place.state), f"in step {step} of episode {place.episode}"
+    action, where = act(place.state), f"in step {step} of episode {place.episode}"
     try:
         observation, reward, terminated, truncated, _ = environment.step(action)
     except Exception as error:
         raise RunError(f"The environment failed at action {action} {where}: {_said(error)}.") from error
-    next_state = checked_state(agent.task, observation, where)
+    next_state = checked_state(task, observation, where)
     paid = _number("The reward", reward, where) + 0.0  # no negative zero: the record does not keep its sign
     ended = bool(_number("`terminated`", terminated, where))
-    cut = bool(_number("`truncated`", truncated, where)) or step >= agent.task.max_steps
+    cut = bool(_number("`truncated`", truncated, where)) or step >= task.max_steps
     return Transition(place.state, action, paid, next_state, ended, cut and not ended)
 
 

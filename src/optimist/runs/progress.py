@@ -10,7 +10,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from optimist.runs.loop import Event, Stepped, Updated
+from optimist.runs.loop import Ended, Event, Stepped, Updated
 
 
 class LearningProgress:
@@ -40,6 +40,12 @@ class LearningProgress:
             self._known += ", settled" if update.settled else ""
             self._fitting += update.fit_seconds
             self._planning += update.predict_seconds + update.plan_seconds
+        elif isinstance(event, Ended):
+            row = event.ended
+            text = (
+                f"episode {row.episode}, total reward {row.total_reward:.4g}, {row.transitions} transitions"
+            )
+            self._bar.update(self._task, completed=row.episode, description=text)
         else:
             self._step(event)
 

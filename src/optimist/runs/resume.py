@@ -14,10 +14,10 @@ from typing import Any
 import gymnasium
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from optimist.agents import GPRMaxAgent
+from optimist.agents.agent import Agent
 from optimist.arrays import FloatArray
-from optimist.runs.checkpoint import load_checkpoint, save_checkpoint
-from optimist.runs.loop import Place, reset_seed
+from optimist.runs.agent_file import load_checkpoint
+from optimist.runs.loop import Place, catch_up, reset_seed
 from optimist.runs.store import EpisodeRow, RunStore
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
@@ -34,14 +34,14 @@ def restorer(environment: gymnasium.Env[Any, Any]) -> Restore | None:
     return restore
 
 
-def resume(store: RunStore, agent: GPRMaxAgent, environment: gymnasium.Env[Any, Any]) -> Place:
+def resume(store: RunStore, agent: Agent, environment: gymnasium.Env[Any, Any]) -> Place:
     """Bring agent and environment to where the run stopped; where that is."""
     replay(store, agent)
     place = open_place(store, agent)
-    return put(environment, place, seed=agent.seed) or abandon(place, agent.n_transitions, store)[0]
+    return put(environment, place, seed=agent.seed) or abandon(place, len(agent.transitions), store)[0]
 
 
-def open_place(store: RunStore, agent: GPRMaxAgent) -> Place:
+def open_place(store: RunStore, agent: Agent) -> Place:
     """Where the record stops."""
     episode, steps, total = store.open_episode()
     return Place(episode, steps, total, agent.transitions[-1].next_state if steps else None)
@@ -78,15 +78,12 @@ def abandon(place: Place, n_transitions: int, store: RunStore | None) -> tuple[P
     return Place(place.episode + 1), row
 
 
-def replay(store: RunStore, agent: GPRMaxAgent, *, recording: bool = True) -> None:
+def replay(store: RunStore, agent: Agent, *, recording: bool = True) -> None:
     """Bring the agent to where it was after the last recorded transition."""
     transitions = store.transitions()
-    knowledge = load_checkpoint(store.directory, agent, transitions)
-    agent.restore(transitions[: knowledge.n_transitions if knowledge is not None else 0], knowledge)
-    for transition in transitions[agent.n_transitions :]:
-        if agent.due:
-            update = agent.update()
-            if recording:
-                store.record_plan(update)
-                save_checkpoint(agent, store.directory)
+    packed = load_checkpoint(store.directory, agent, transitions)
+    known = packed[1]["n_transitions"] if packed is not None else 0
+    agent.restore(transitions[:known], packed)
+    for transition in transitions[known:]:
+        list(catch_up(agent, store if recording else None))
         agent.observe(transition)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
-from optimist.agents import Update
+from optimist.agents.agent import Update
 from optimist.arrays import FloatArray
-from optimist.runs.lock import Lock
+from optimist.runs.lock import take_lock
 from optimist.transitions import Transition
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FILE = "run.sqlite"
 # what a run deleted by hand may have left behind, and would be taken for a part of the new one
 LEFTOVERS = (f"{FILE}.new", f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", "agent.optimist")
@@ -53,10 +54,22 @@ CREATE TABLE plans (
     mean_drift REAL,
     uncertainty_drift REAL,
     mean_uncertainty REAL NOT NULL,
-    basis_sizes TEXT NOT NULL,        -- JSON
-    hyperparameters TEXT NOT NULL,    -- JSON, logarithms
+    model TEXT NOT NULL,              -- JSON: what the model says of itself
     settled INTEGER NOT NULL
 );
+"""
+
+# From format 1, whose plans had a column for each thing that Gaussian processes say of themselves.
+UPGRADE = """
+BEGIN IMMEDIATE;
+ALTER TABLE plans ADD COLUMN model TEXT NOT NULL DEFAULT '{}';
+UPDATE plans SET model = json_object(
+    'basis_sizes', json(basis_sizes), 'hyperparameters', json(hyperparameters)
+);
+ALTER TABLE plans DROP COLUMN basis_sizes;
+ALTER TABLE plans DROP COLUMN hyperparameters;
+UPDATE header SET document = json_set(document, '$.format_version', 2);
+COMMIT;
 """
 
 
@@ -78,7 +91,7 @@ class EpisodeRow:
 class RunStore:
     """The record of one run. One writer at a time; readers never block it."""
 
-    def __init__(self, directory: Path, connection: sqlite3.Connection, lock: Lock | None) -> None:
+    def __init__(self, directory: Path, connection: sqlite3.Connection, lock: FileLock | None) -> None:
         self.directory = directory
         self._connection = connection
         self._lock = lock
@@ -87,13 +100,9 @@ class RunStore:
     def create(cls, directory: Path, header: dict[str, Any]) -> RunStore:
         """A new run in a new or empty directory."""
         directory = Path(directory)
-        try:
+        with _writable(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            lock = Lock.take(directory)
-        except OSError as error:
-            raise ValueError(
-                f"The run directory must be writable; got {directory}: {error.strerror}."
-            ) from error
+            lock = take_lock(directory)
         try:
             if (directory / FILE).exists():
                 raise ValueError(
@@ -106,7 +115,7 @@ class RunStore:
             raise
 
     @classmethod
-    def _filled(cls, directory: Path, lock: Lock, header: dict[str, Any]) -> RunStore:
+    def _filled(cls, directory: Path, lock: FileLock, header: dict[str, Any]) -> RunStore:
         # Filled beside and renamed: a run either is there with its settings or is not there.
         beside = directory / (FILE + ".new")
         with _told(directory):
@@ -126,30 +135,31 @@ class RunStore:
     def open(cls, directory: Path, *, writing: bool) -> RunStore:
         """An existing run; for writing it is locked."""
         directory = Path(directory)
-        try:
+        with _writable(directory):
             if not (directory / FILE).is_file():
                 raise ValueError(
                     f"The run directory must hold a run ({FILE}); got {directory}, which does not."
                 )
-            lock = Lock.take(directory) if writing else None
-        except OSError as error:
-            raise ValueError(
-                f"The run directory must be writable; got {directory}: {error.strerror}."
-            ) from error
+            lock = take_lock(directory) if writing else None
+        connection = None
         try:
             with _told(directory):
-                store = cls(directory, _connect(directory, writing=writing), lock)
+                connection = _connect(directory, writing=writing)
+                store = cls(directory, connection, lock)
                 version = store.header["format_version"]
+                if version not in (1, FORMAT_VERSION):
+                    raise ValueError(
+                        f"The run in {directory} must be of format 1 to {FORMAT_VERSION}; got {version}, of "
+                        "another version of Optimist. Open it with that one."
+                    )
+                if version == 1 and writing:
+                    connection.executescript(UPGRADE)
         except BaseException:
+            if connection is not None:
+                connection.close()
             if lock is not None:
                 lock.release()
             raise
-        if version != FORMAT_VERSION:
-            store.close()
-            raise ValueError(
-                f"The run in {directory} must be of format {FORMAT_VERSION}; "
-                f"got {version}, of another version of Optimist."
-            )
         return store
 
     @property
@@ -201,8 +211,7 @@ class RunStore:
         """Record an update; one made again after an interruption replaces itself."""
         row = asdict(update)
         drift = row.pop("drift") or {"mean_drift": None, "uncertainty_drift": None}
-        for name in ("basis_sizes", "hyperparameters"):
-            row[name] = json.dumps(row[name])
+        row["model"] = json.dumps(row["model"])
         with _told(self.directory), self._connection as connection:
             _insert(connection, "INSERT OR REPLACE", "plans", row | drift)
 
@@ -250,8 +259,12 @@ class RunStore:
         found = self._rows("SELECT * FROM plans ORDER BY n_transitions")
         rows = [dict(zip(names, row, strict=True)) for row in found]
         for row in rows:
-            for name in ("basis_sizes", "hyperparameters"):
-                row[name] = json.loads(row[name])
+            if "model" in row:
+                row["model"] = json.loads(row["model"])
+            else:  # format 1
+                row["model"] = {
+                    name: json.loads(row.pop(name)) for name in ("basis_sizes", "hyperparameters")
+                }
         return rows
 
     def stopped_learning_at(self) -> int | None:
@@ -284,6 +297,14 @@ def _connect(directory: Path, *, writing: bool = True) -> sqlite3.Connection:
     connection = sqlite3.connect(file, check_same_thread=False)
     connection.execute("PRAGMA synchronous = FULL")  # on disk at every commit, a power cut included
     return connection
+
+
+@contextmanager
+def _writable(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"The run directory must be writable; got {directory}: {error.strerror}.") from error
 
 
 @contextmanager

@@ -12,30 +12,82 @@ reward -10 and the end; otherwise -roll^2.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.compiled.dynamics import STEP_ROWS, compiled_for
-from optimist.compiled.dynamics_bicycle import (
-    FALL_REWARD,
-    MAX_HANDLEBAR,
-    MAX_ROLL,
-    outcome,
-    step,
-    step_rows,
-)
-from optimist.systems.system import Recipe, System, stepped
+from optimist.compiled.dynamics import clipped
+from optimist.discretisation import Discretisation
+from optimist.systems.system import Recipe, System
 from optimist.task import Task
+
+SPEED = 10.0 / 3.6
+GRAVITY = 9.82
+RIDER_OFFSET = 0.30  # d_CM, vertical distance of the rider's centre of mass from the bicycle's
+TRAIL = 0.66  # c
+HEIGHT = 0.94  # h
+WHEEL_BASE = 1.11  # l
+BICYCLE_MASS = 15.0  # M_c
+TYRE_MASS = 1.7  # M_d
+RIDER_MASS = 60.0  # M_p
+TOTAL_MASS = BICYCLE_MASS + RIDER_MASS
+TYRE_RADIUS = 0.34
+TYRE_RATE = SPEED / TYRE_RADIUS  # sigma'
+DURATION = 0.01
+
+INERTIA = 13.0 / 3.0 * BICYCLE_MASS * HEIGHT**2 + RIDER_MASS * (HEIGHT + RIDER_OFFSET) ** 2
+INERTIA_DC = TYRE_MASS * TYRE_RADIUS**2
+INERTIA_DV = 1.5 * TYRE_MASS * TYRE_RADIUS**2
+INERTIA_DL = 0.5 * TYRE_MASS * TYRE_RADIUS**2
+
+MAX_ROLL = float(np.deg2rad(12.0))
+MAX_HANDLEBAR = float(np.deg2rad(80.0))
+FALL_REWARD = -10.0
+
+
+@njit(nogil=True, cache=True)
+def centrifugal(handlebar):
+    """sign(th) v^2 (M_d r (1/r_f + 1/r_b) + M h / r_CM)"""
+    tangent = abs(np.tan(handlebar))
+    inverse_front = abs(np.sin(handlebar)) / WHEEL_BASE
+    inverse_back = tangent / WHEEL_BASE
+    # 1 / sqrt((l - c)^2 + (l / tan th)^2), written so that th = 0 gives 0
+    inverse_mass = tangent / np.hypot((WHEEL_BASE - TRAIL) * tangent, WHEEL_BASE)
+    turning = TYRE_MASS * TYRE_RADIUS * (inverse_front + inverse_back) + TOTAL_MASS * HEIGHT * inverse_mass
+    return np.sign(handlebar) * SPEED**2 * turning
+
+
+@njit(nogil=True, cache=True)
+def step(state, control, next_state):
+    """In the order of Randlov's code.  [4], [2] -> out [4]"""
+    roll, roll_rate, handlebar, handlebar_rate = state[0], state[1], state[2], state[3]
+    torque, displacement = control[0], control[1]
+    phi = roll + np.arctan(displacement / HEIGHT)
+    roll_acceleration = (
+        TOTAL_MASS * HEIGHT * GRAVITY * np.sin(phi)
+        - np.cos(phi) * (INERTIA_DC * TYRE_RATE * handlebar_rate + centrifugal(handlebar))
+    ) / INERTIA
+    handlebar_acceleration = (torque - INERTIA_DV * TYRE_RATE * roll_rate) / INERTIA_DL
+    roll_rate += DURATION * roll_acceleration
+    handlebar_rate += DURATION * handlebar_acceleration
+    next_state[0] = roll + DURATION * roll_rate
+    next_state[1] = roll_rate
+    next_state[2] = clipped(handlebar + DURATION * handlebar_rate, MAX_HANDLEBAR)
+    next_state[3] = handlebar_rate
+
+
+@njit(nogil=True, cache=True)
+def outcome(state, control, next_state):
+    """-10 and the end on falling, otherwise -roll^2 before the step."""
+    if abs(next_state[0]) > MAX_ROLL:
+        return FALL_REWARD, True
+    return -(state[0] ** 2), False
+
 
 BOX = Box(
     [-MAX_ROLL, -2.0 * np.pi, -MAX_HANDLEBAR, -2.0 * np.pi],
     [MAX_ROLL, 2.0 * np.pi, MAX_HANDLEBAR, 2.0 * np.pi],
 )
-
-
-def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
-    """One step of 0.01 s.  [n, 4], [n, 2] -> [n, 4]"""
-    return stepped(compiled_for(step_rows, STEP_ROWS), states, controls, n_axes=4, n_controls=2)
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -49,11 +101,8 @@ def is_terminal(states: FloatArray) -> BoolArray:
     return fallen
 
 
-__all__ = ["BICYCLE", "BOX", "MAX_ROLL", "dynamics", "is_terminal", "reward"]
-
-BICYCLE = System(
+SYSTEM = System(
     name="bicycle",
-    gymnasium_id="optimist/Bicycle-v0",
     summary="balance a bicycle that is about to fall",
     task=Task(
         box=BOX,
@@ -63,7 +112,6 @@ BICYCLE = System(
         discount=0.98,
         optimistic_value=0.0,
     ),
-    dynamics=dynamics,
     step=step,
     outcome=outcome,
     # the rates are not limited; a rider who tries for 500 steps does not come near these
@@ -79,11 +127,9 @@ BICYCLE = System(
         "handlebar rate [rad/s]",
     ),
     recipes={
-        "paper": Recipe((20, 20, 20, 20), (1.0, 1.0, 1.0, 1.0)),
+        "paper": Recipe(Discretisation(nodes=(20,) * 4)),
         "ours": Recipe(
-            (20, 20, 20, 20),
-            (1.0, 3.0, 1.5, 1.5),
-            hold=8,
+            Discretisation(nodes=(20,) * 4, spacing=(1.0, 3.0, 1.5, 1.5), hold=8),
             lookahead=1,
             reason=(
                 "good riding uses a twentieth of the printed roll rates, so nodes are denser "

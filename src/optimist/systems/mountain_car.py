@@ -9,18 +9,38 @@ Reward -1 on every step, the last included. Paper, Section 4.1.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.compiled.dynamics import STEP_ROWS, compiled_for
-from optimist.compiled.dynamics_mountain_car import GOAL, LEFT_WALL, MAX_SPEED, outcome, step, step_rows
-from optimist.systems.system import Recipe, System, stepped
+from optimist.compiled.dynamics import clipped
+from optimist.discretisation import Discretisation
+from optimist.systems.system import Recipe, System
 from optimist.task import Task
 
+LEFT_WALL = -1.2
+GOAL = 0.5
+MAX_SPEED = 0.07
+THRUST = 0.001
+GRAVITY = 0.0025
 
-def dynamics(states: FloatArray, controls: FloatArray) -> FloatArray:
-    """One step.  [n, 2], [n, 1] -> [n, 2]"""
-    return stepped(compiled_for(step_rows, STEP_ROWS), states, controls, n_axes=2, n_controls=1)
+
+@njit(nogil=True, cache=True)
+def step(state, control, next_state):
+    """[2], [1] -> out [2]"""
+    velocity = state[1] + THRUST * control[0] - GRAVITY * np.cos(3.0 * state[0])
+    velocity = clipped(velocity, MAX_SPEED)
+    position = state[0] + velocity
+    if position < LEFT_WALL:
+        position, velocity = LEFT_WALL, 0.0
+    next_state[0] = GOAL if position > GOAL else position
+    next_state[1] = velocity
+
+
+@njit(nogil=True, cache=True)
+def outcome(state, control, next_state):
+    """-1 a step, until the top of the hill."""
+    return -1.0, next_state[0] >= GOAL
 
 
 def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -36,9 +56,8 @@ def is_terminal(states: FloatArray) -> BoolArray:
 
 BOX = Box([LEFT_WALL, -MAX_SPEED], [GOAL, MAX_SPEED])
 
-MOUNTAIN_CAR = System(
+SYSTEM = System(
     name="mountain-car",
-    gymnasium_id="optimist/MountainCar-v0",
     summary="drive an underpowered car up a hill",
     task=Task(
         box=BOX,
@@ -48,16 +67,14 @@ MOUNTAIN_CAR = System(
         discount=0.99,
         optimistic_value=0.0,
     ),
-    dynamics=dynamics,
     step=step,
     outcome=outcome,
-    observation_box=BOX,
     starts=np.array([[-np.pi / 6.0, 0.0]]),
     start_spread=np.array([0.1, 0.005]),
     axis_names=("position", "velocity"),
     recipes={
-        "paper": Recipe((100, 100), (1.0, 1.0)),
-        "ours": Recipe((100, 100), (1.0, 1.0), reason="as the paper: nothing to gain"),
+        "paper": Recipe(Discretisation(nodes=(100, 100))),
+        "ours": Recipe(Discretisation(nodes=(100, 100)), reason="as the paper: nothing to gain"),
     },
     paper_best=-103.0,
     best_known=-103.0,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.dynamics import Dynamics
+from optimist.compiled.dynamics import STEP, STEP_ROWS, compiled_for, step_rows
+from optimist.discretisation import Discretisation
+from optimist.steps import Dynamics
+from optimist.systems import gymnasium_id
 from optimist.task import Task
 
 # of single states, compiled: (state [d], control [k], next state [d] out)
@@ -20,56 +23,66 @@ CompiledOutcome = Callable[[FloatArray, FloatArray, FloatArray], tuple[float, bo
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to discretise a problem for planning: data, with its reason."""
+    """How to plan a problem with its true dynamics: data, with its reason."""
 
-    nodes: tuple[int, ...]  # [d]
-    spacing: tuple[float, ...]  # [d], powers of `Grid.spaced`; 1 is uniform
-    limits: tuple[float, ...] | None = None  # [d], plan on +- these instead of the task's box
-    hold: int = 1  # steps a control is held while planning
-    lookahead: int = 0  # steps tried through the dynamics when acting; 0: interpolated Q-values
+    grid: Discretisation
+    lookahead: int | None = 0  # steps tried through the dynamics when acting; 0: Q-values; None: affordable
     reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One of the benchmark problems: what the agent is told (`task`), and what it is not."""
+    """One of the benchmark problems: what the agent is told (`task`), and what it is not.
+
+    Its motion is `dynamics`, batched, or `step`, compiled for single states; both where Sarsa shall learn it.
+    """
 
     name: str
-    gymnasium_id: str
     summary: str
     task: Task
-    dynamics: Dynamics
-    step: CompiledStep  # the same dynamics, one state at a time
-    outcome: CompiledOutcome  # the task's reward and end, one transition at a time
-    observation_box: Box  # every state the dynamics can reach; at least `task.box`
-    starts: FloatArray  # [n_starts, d], the paper's
+    starts: FloatArray  # [n_starts, d]
     start_spread: FloatArray  # [d], `nearby_starts` are uniform within +- this of a start
     axis_names: tuple[str, ...]  # [d], with units
-    recipes: dict[str, Recipe]  # "paper" and "ours" at least
-    paper_best: float  # total reward the paper reports for planning with the true dynamics
-    best_known: float  # best total reward anybody found from the paper's start
+    dynamics: Dynamics = None  # type: ignore[assignment]  # made of `step` when not given
+    step: CompiledStep | None = None  # the same dynamics, one state at a time
+    outcome: CompiledOutcome | None = None  # the task's reward and end, one transition at a time
+    observation_box: Box = None  # type: ignore[assignment]  # every state it can reach; by default the task's
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)  # "ours", and "paper" where there is one
+    paper_best: float | None = None  # total reward the paper reports for planning with the true dynamics
+    best_known: float | None = None  # best total reward anybody found from the first start
+
+    def __post_init__(self) -> None:
+        if self.dynamics is None and self.step is None:
+            raise ValueError(f"The system {self.name} must have `dynamics` or `step`; got neither.")
+        if self.dynamics is None:
+            object.__setattr__(self, "dynamics", self._stepped)
+        if self.observation_box is None:
+            object.__setattr__(self, "observation_box", self.task.box)
+
+    @property
+    def gymnasium_id(self) -> str:
+        """Such as optimist/MountainCar-v0."""
+        return gymnasium_id(self.name)
 
     def nearby_starts(self, count: int, *, seed: int) -> FloatArray:
-        """`count` seeded starts scattered around the paper's, the paper's starts in turn.  [count, d]"""
+        """`count` seeded starts scattered around its starts, which take turns.  [count, d]"""
         stream = np.random.default_rng([seed, count])
         offsets = stream.uniform(-1.0, 1.0, size=(count, self.starts.shape[1]))
         centres = self.starts[np.arange(count) % len(self.starts)]
         return self.task.box.wrap(centres + offsets * self.start_spread)
 
-
-def stepped(
-    step_rows: CompiledStep, states: FloatArray, controls: FloatArray, *, n_axes: int, n_controls: int
-) -> FloatArray:
-    """All `states` [n, d] stepped by compiled code, which itself checks nothing.  [n, d]"""
-    states = np.ascontiguousarray(states, dtype=np.float64)
-    controls = np.ascontiguousarray(controls, dtype=np.float64)
-    if states.ndim != 2 or states.shape[1] != n_axes:
-        raise ValueError(f"States must have shape (n, {n_axes}); got {states.shape}.")
-    if controls.shape not in ((1, n_controls), (len(states), n_controls)):
-        raise ValueError(
-            f"Controls must have shape ({len(states)}, {n_controls}) or (1, {n_controls}); "
-            f"got {controls.shape}."
-        )
-    next_states = np.empty_like(states)
-    step_rows(states, controls, next_states)
-    return next_states
+    def _stepped(self, states: FloatArray, controls: FloatArray) -> FloatArray:
+        """All `states` [n, d] stepped by compiled code, which itself checks nothing.  [n, d]"""
+        n_axes, n_controls = self.task.box.n_dims, self.task.controls.shape[1]
+        states = np.ascontiguousarray(states, dtype=np.float64)
+        controls = np.ascontiguousarray(controls, dtype=np.float64)
+        if states.ndim != 2 or states.shape[1] != n_axes:
+            raise ValueError(f"States must have shape (n, {n_axes}); got {states.shape}.")
+        if controls.shape not in ((1, n_controls), (len(states), n_controls)):
+            raise ValueError(
+                f"Controls must have shape ({len(states)}, {n_controls}) or (1, {n_controls}); "
+                f"got {controls.shape}."
+            )
+        next_states = np.empty_like(states)
+        compiled_for(step_rows, STEP_ROWS)(compiled_for(self.step, STEP), states, controls, next_states)
+        return next_states

@@ -1,13 +1,14 @@
-"""The picture of a learning run: its learning curve, its value function, and what it does not know."""
+"""The picture of a learning run: its learning curve, and of what it knows as much as its agent can say."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optimist.learner import GPRMax
-from optimist.systems import System
+from optimist.arrays import FloatArray
+from optimist.runs import EpisodeRow, Session
 from optimist.views.plan_figure import RESOLUTION, Slice, draw_values
 
 if TYPE_CHECKING:
@@ -17,50 +18,72 @@ if TYPE_CHECKING:
 SAMPLES = "#d55e00"
 
 
-def draw_learning(learner: GPRMax, system: System, axes: tuple[int, int] = (0, 1)) -> Figure:
-    """Three panels; of more than two axes a slice through the paper's start."""
+def draw_learning(
+    run: Session[Any],
+    problem: str,
+    *,
+    axis_names: tuple[str, ...],  # [d]
+    best_known: float | None = None,
+    axes: tuple[int, int] = (0, 1),
+) -> Figure:
+    """Curve, value function, uncertainty; of more than two axes a slice through where the run began."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    shown = Slice(axes, system.starts[0], system.axis_names)
-    xs, ys, states = shown.lattice(learner.grid.box)
-    values = learner.value(states).reshape(RESOLUTION, RESOLUTION)
-    unknown = learner.uncertainty(states).mean(axis=1).reshape(RESOLUTION, RESOLUTION)
-    figure = Figure(figsize=(15.0, 4.6), layout="constrained")
-    title = f"{system.name}, learned from {learner.num_timesteps} transitions, seed {learner.seed}"
+    seen = run.transitions.states[: run.stopped_learning_at]
+    middle = 0.5 * (run.box.low + run.box.high)
+    shown = Slice(axes, seen[0] if len(seen) else middle, axis_names)
+    values = unknown = None
+    if run.box.n_dims > 1:
+        xs, ys, states = shown.lattice(run.box)
+        values, unknown = run.value(states), run.uncertainty(states)
+    maps = {"values": values, "unknown": unknown}
+    panels = ["curve", *(name for name, found in maps.items() if found is not None)]
+    figure = Figure(figsize=(5.0 * len(panels), 4.6), layout="constrained")
+    title = f"{problem}, learned from {run.num_timesteps} transitions, seed {run.seed}"
     figure.suptitle("\n".join(line for line in (title, shown.title()) if line), fontsize=11)
-    curve, left, right = figure.subplots(1, 3)
-    _draw_curve(curve, learner, system)
-    draw_values(figure, left, xs, ys, values)
-    mesh = right.pcolormesh(
-        xs, ys, unknown, cmap="gray", vmin=0.0, vmax=max(float(unknown.max()), 1e-12), shading="nearest"
-    )
-    mesh.set_rasterized(True)
-    figure.colorbar(mesh, ax=right, label="uncertainty, mean over actions")
-    right.set_title("what it does not know", fontsize=10)
-    seen = learner.transitions.states[: learner.stopped_learning_at]
-    for panel in (left, right):
-        panel.scatter(*seen[:, list(axes)].T, s=4, color=SAMPLES, label="learned from")
-        panel.set_xlabel(shown.names[axes[0]])
+    drawn = figure.subplot_mosaic([[*panels]])
+    _draw_curve(drawn["curve"], run.episodes, best_known)
+    if values is not None:
+        draw_values(figure, drawn["values"], xs, ys, values.reshape(RESOLUTION, RESOLUTION))
+    if unknown is not None:
+        picture = unknown.mean(axis=1).reshape(RESOLUTION, RESOLUTION)
+        mesh = drawn["unknown"].pcolormesh(xs, ys, picture, cmap="gray", shading="nearest", rasterized=True)
+        mesh.set_clim(0.0, max(float(picture.max()), 1e-12))
+        figure.colorbar(mesh, ax=drawn["unknown"], label="uncertainty, mean over actions")
+        drawn["unknown"].set_title("what it does not know", fontsize=10)
+    for panel in [drawn[name] for name in panels[1:]]:
+        _finish(panel, shown, seen)
         panel.set_xlim(xs[0], xs[-1])
         panel.set_ylim(ys[0], ys[-1])
-    left.set_ylabel(shown.names[axes[1]])
-    right.legend(loc="upper right", fontsize=8, framealpha=0.85)
     return figure
 
 
-def _draw_curve(axes: Axes, learner: GPRMax, system: System) -> None:
-    episodes = learner.episodes
+def _finish(panel: Axes, shown: Slice, seen: FloatArray) -> None:
+    """The states that were learned from, and what the axes are."""
+    first, second = shown.axes
+    if len(seen):
+        panel.scatter(seen[:, first], seen[:, second], s=4, color=SAMPLES, label="learned from")
+        panel.legend(loc="upper right", fontsize=8, framealpha=0.85)
+    panel.set_xlabel(shown.names[first])
+    panel.set_ylabel(shown.names[second])
+
+
+def _draw_curve(axes: Axes, episodes: Sequence[EpisodeRow], best_known: float | None) -> None:
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+
     totals = np.array([row.total_reward for row in episodes])
     numbers = [row.episode for row in episodes]
-    axes.axhline(system.best_known, color="black", linewidth=1.0, label=f"best known ({system.best_known:g})")
-    axes.plot(numbers, totals, "o-", color="#0072b2", label="learned")
-    for number, total in zip(numbers, totals, strict=True):
+    few = len(numbers) <= 12
+    if best_known is not None:
+        axes.axhline(best_known, color="black", linewidth=1.0, label=f"best known ({best_known:g})")
+    axes.plot(numbers, totals, "o-" if few else "-", color="#0072b2", label="learned")
+    for number, total in zip(numbers, totals, strict=True) if few else ():
         axes.annotate(
             f"{total:.4g}", (number, total), textcoords="offset points", xytext=(0, -14), ha="center"
         )
     axes.set_xlabel("episode")
     axes.set_ylabel("total reward")
     axes.set_title("learning curve", fontsize=10)
-    axes.set_xticks(numbers)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.margins(x=0.12, y=0.2)
     axes.legend(loc="lower right", fontsize=8)

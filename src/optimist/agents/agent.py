@@ -1,0 +1,81 @@
+"""Agent: what whoever runs, records, resumes or looks at an agent may ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from optimist.arrays import FloatArray
+from optimist.models.drift import Drift
+from optimist.models.model import Packed
+from optimist.planning import Policy
+from optimist.task import Task
+from optimist.transitions import Transition
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What one update did: a row of the run's record."""
+
+    n_transitions: int
+    fit_seconds: float
+    predict_seconds: float
+    plan_seconds: float
+    sweeps: int
+    residual: float
+    converged: bool
+    drift: Drift | None  # None: there was no model before
+    mean_uncertainty: float
+    model: dict[str, Any]  # what the model says of itself, as JSON can say it
+    settled: bool  # learning stopped here
+
+
+class Agent(Protocol):
+    """Learns from its own transitions: a function of its settings, its seed and them."""
+
+    task: Task
+    seed: int
+    transitions: list[Transition]
+
+    @property
+    def settings(self) -> BaseModel:
+        """All its choices."""
+        ...
+
+    @property
+    def policy(self) -> Policy:
+        """The best it knows; a ValueError before it knows anything."""
+        ...
+
+    @property
+    def due(self) -> bool:
+        """Whether now is the time to update."""
+        ...
+
+    @property
+    def settled_at(self) -> int | None:
+        """Transitions after which it stopped learning; None while it goes on."""
+        ...
+
+    def act(self, state: FloatArray) -> int:
+        """The action to try in `state` [d]."""
+        ...
+
+    def observe(self, transition: Transition) -> None:
+        """Remember what happened."""
+        ...
+
+    def update(self) -> Update:
+        """Learn from all transitions."""
+        ...
+
+    def pack(self) -> Packed | None:
+        """What it has made of its transitions (`n_transitions` of them); None when that is nothing."""
+        ...
+
+    def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
+        """Go back to a state it was in."""
+        ...

@@ -1,0 +1,70 @@
+"""Model: what a learned model of the dynamics must be able to do, and who makes one of transitions."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from optimist.arrays import FloatArray
+from optimist.grid import Grid
+from optimist.steps import Step, Successors
+from optimist.transitions import Transition, Transitions
+
+Arrays = dict[str, NDArray[Any]]
+Document = dict[str, Any]  # what JSON can say
+Packed = tuple[Arrays, Document]
+
+
+class ModelSettings(BaseModel):
+    """The settings of some model-learner: `learner` is its name in `LEARNERS`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    learner: str
+
+
+class Model(Protocol):
+    """A learned model. Immutable: more data make a new one."""
+
+    def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
+        """Successors of `states` [n, d] under `controls` [n, k] or [1, k].  [n, d]"""
+        ...
+
+    def predict_on(self, grid: Grid) -> Successors:
+        """Successors of all nodes under all actions, and how unsure they are.  [A, N, d], [A, N]"""
+        ...
+
+    def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
+        """Successors at points, and how little is known of them, whatever the planner would notice."""
+        ...
+
+    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
+        """Whether a transition is further from what was `predicted` [d] than `share` of what is usual."""
+        ...
+
+    def record(self) -> Document:
+        """What the record of a run says of it."""
+        ...
+
+    def pack(self) -> Packed:
+        """All of it but the transitions."""
+        ...
+
+
+def step_of(model: Model, controls: FloatArray) -> Step:
+    """The model itself as a step, under the control [n_actions, k] of each action: exact, and slow."""
+    return lambda states, action: model.predict_with_uncertainty(states, controls[action : action + 1])
+
+
+class ModelLearner(Protocol):
+    """Makes models of transitions, and brings packed ones back."""
+
+    def fit(self, transitions: Transitions, previous: Any) -> Model:
+        """The model given all `transitions`; `previous` is the one before, of this learner, or None."""
+        ...
+
+    def unpack(self, packed: Packed, transitions: Transitions) -> Model:
+        """The model that was packed, given the transitions it had seen."""
+        ...

@@ -1,0 +1,200 @@
+"""Acting on a plan: greedily on the interpolated Q-values, or by looking ahead through a step.
+
+Interpolated Q-values are blurred by a cell in every direction, and near a decision that is what decides.
+Trying all short sequences of actions, and valuing their ends by the plan, looks past the blur. Through a flow
+the whole tree takes microseconds, so it can be afforded always: see `affordable_depth`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from optimist.arrays import Actions, FloatArray
+from optimist.compiled.interpolation import interpolate_many
+from optimist.compiled.search import value_backwards
+from optimist.grid import Grid
+from optimist.planning.flow import Flow
+from optimist.planning.tables import require_successors
+from optimist.steps import Step
+from optimist.task import Task
+
+# Sequences tried at one decision. The blur is a cell wide: on a coarse grid it pays to look far past it (8
+# steps with 2 actions, 5 with 3, 3 with 5), on a fine one a step or two are enough.
+COARSE_BELOW = 50  # nodes per axis
+MOST_LEAVES_COARSE = 256
+MOST_LEAVES_FINE = 16
+BLOCK = 2**18  # tree nodes held at a time; more sequences than that are never tried
+
+
+class Policy(Protocol):
+    """Chooses actions."""
+
+    def greedy(self, states: FloatArray) -> Actions:
+        """The best action in each of `states` [n, d]; the first of equals.  [n]"""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class QFunction:
+    """Q-values at the nodes, interpolated in between. Outside the box: as at its edge."""
+
+    grid: Grid
+    q_values: FloatArray  # [n_nodes, n_actions]
+
+    def __post_init__(self) -> None:
+        if self.q_values.ndim != 2 or len(self.q_values) != self.grid.n_nodes:
+            raise ValueError(
+                f"`q_values` must have one row per node ({self.grid.n_nodes}); "
+                f"got shape {self.q_values.shape}."
+            )
+        if not np.isfinite(self.q_values).all():
+            raise ValueError("`q_values` must be finite; got NaN or infinity.")
+
+    def __call__(self, states: FloatArray) -> FloatArray:
+        """Q-values of all actions in `states` [n, d].  [n, n_actions]"""
+        return _interpolated(self.grid, self._padded, states)
+
+    def greedy(self, states: FloatArray) -> Actions:
+        """The action with the highest Q-value; the first of equals.  [n]"""
+        return np.asarray(self(states).argmax(axis=1))
+
+    def value(self, states: FloatArray) -> FloatArray:
+        """The best value at the nodes, interpolated.  [n]"""
+        return _interpolated(self.grid, self.padded_values[:, np.newaxis], states)[:, 0]
+
+    @cached_property
+    def _padded(self) -> FloatArray:
+        return self.grid.pad(self.q_values)
+
+    @cached_property
+    def padded_values(self) -> FloatArray:
+        """The best value of every node, padded.  [n_padded]"""
+        return self.grid.pad(self.q_values.max(axis=1))
+
+
+class Foresight(NamedTuple):
+    """What was seen at a decision: the values of the actions, and where each leads next."""
+
+    q_values: FloatArray  # [n, n_actions]
+    next_states: FloatArray  # [n, n_actions, d]
+    uncertainty: FloatArray  # [n, n_actions]
+
+
+@dataclass(frozen=True, eq=False)
+class Lookahead:
+    """Q(x, a) by trying all sequences of `depth` actions: (1 - c) (r + discount max ...) + c V_MAX each.
+
+    Successors and uncertainty are the step's; the plan values the ends. Costs n_actions^depth predictions per
+    decision; depth 1 already spares one interpolation.
+    """
+
+    task: Task
+    step: Step
+    q_function: QFunction
+    depth: int = 1
+
+    def __post_init__(self) -> None:
+        require_affordable(self.task.n_actions, self.depth)
+        if isinstance(self.step, Flow):
+            self.step.require_fits(self.task)
+            if self.q_function.grid is not self.step.grid:
+                raise ValueError("The Q-values must lie on the grid of the flow; got two grids.")
+
+    def __call__(self, states: FloatArray) -> FloatArray:
+        """Q-values of all actions in `states` [n, d].  [n, n_actions]"""
+        return self.foresee(states).q_values
+
+    def greedy(self, states: FloatArray) -> Actions:
+        """The action with the highest value; the first of equals.  [n]"""
+        return np.asarray(self(states).argmax(axis=1))
+
+    def foresee(self, states: FloatArray) -> Foresight:
+        """The same with the first step of every sequence."""
+        states = self.q_function.grid.checked(states)
+        shape = (len(states), self.task.n_actions)
+        seen = Foresight(np.empty(shape), np.empty((*shape, states.shape[1])), np.empty(shape))
+        size = max(1, BLOCK // self._n_tree)
+        for first in range(0, len(states), size):
+            self._search(states[first : first + size], *(part[first : first + size] for part in seen))
+        return seen
+
+    def _search(
+        self, roots: FloatArray, q_values: FloatArray, next_states: FloatArray, uncertainty: FloatArray
+    ) -> None:
+        task, n_dims = self.task, roots.shape[1]
+        shape = (len(roots), self._n_tree)
+        parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
+        unsure, futures = np.zeros(shape), np.empty((len(roots), task.n_actions**self.depth))
+        if isinstance(self.step, Flow):
+            values = self.q_function.padded_values
+            self.step.grow(roots, self.depth, values, (parents, states, unsure, futures))
+        else:
+            self._grow(roots, parents, states, unsure, futures)
+        controls = self._controls if len(roots) == 1 else np.tile(self._controls, (len(roots), 1))
+        reached = states.reshape(-1, n_dims)
+        rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
+        ended = task.terminal(reached).reshape(shape)
+        numbers = task.discount, task.optimistic_value, task.n_actions
+        value_backwards(rewards, ended, unsure, futures, *numbers, q_values)
+        next_states[:] = states[:, : task.n_actions]
+        uncertainty[:] = unsure[:, : task.n_actions]
+
+    def _grow(
+        self,
+        roots: FloatArray,
+        parents: FloatArray,
+        states: FloatArray,
+        unsure: FloatArray,
+        futures: FloatArray,
+    ) -> None:
+        """The tree that `Flow.grow` grows, through any step."""
+        n_actions, n_dims = self.task.n_actions, roots.shape[1]
+        level, first = roots[:, np.newaxis], 0  # [n, count, d]
+        for _ in range(self.depth):
+            last = first + level.shape[1] * n_actions
+            parents[:, first:last] = np.repeat(level, n_actions, axis=1)
+            for action in range(n_actions):
+                before = level.reshape(-1, n_dims)
+                next_states, uncertainty = require_successors(self.step(before, action), before)
+                states[:, first + action : last : n_actions] = next_states.reshape(level.shape)
+                if uncertainty is not None:
+                    unsure[:, first + action : last : n_actions] = uncertainty.reshape(level.shape[:2])
+            level, first = states[:, first:last], last
+        futures[:] = self.q_function.value(level.reshape(-1, n_dims)).reshape(futures.shape)
+
+    @cached_property
+    def _n_tree(self) -> int:
+        return sum(self.task.n_actions**level for level in range(1, self.depth + 1))
+
+    @cached_property
+    def _controls(self) -> FloatArray:
+        """The control that leads to each node of a tree.  [n_tree, k]"""
+        return np.tile(self.task.controls, (self._n_tree // self.task.n_actions, 1))
+
+
+def affordable_depth(n_actions: int, grid: Grid) -> int:
+    """How many steps to look ahead of a plan on this grid; at least one."""
+    coarse = grid.n_nodes ** (1.0 / grid.n_dims) < COARSE_BELOW
+    leaves = MOST_LEAVES_COARSE if coarse else MOST_LEAVES_FINE
+    return max(1, int(np.log(leaves) / np.log(max(n_actions, 2)) + 1e-9))
+
+
+def require_affordable(n_actions: int, depth: int) -> None:
+    """Raise ValueError when looking `depth` steps ahead is impossible or would never end."""
+    deepest = int(np.log(BLOCK) / np.log(max(n_actions, 2)) + 1e-9)
+    if not 1 <= depth <= deepest:
+        raise ValueError(
+            f"The lookahead must be from 1 to {deepest} steps with {n_actions} actions, since it tries all "
+            f"sequences; got {depth}."
+        )
+
+
+def _interpolated(grid: Grid, padded: FloatArray, states: FloatArray) -> FloatArray:
+    cells, fractions, _ = grid.locate(states)
+    values = np.empty((len(cells), padded.shape[1]))
+    interpolate_many(padded, cells, fractions, tuple(grid.padded_strides.tolist()), values)
+    return values

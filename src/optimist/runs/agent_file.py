@@ -1,0 +1,177 @@
+"""Agents as files: arrays in safetensors, everything else as JSON in its header. Nothing in it can run.
+
+The header holds one JSON document (format version, settings, seed, the box and controls of the task, scalars
+of the model) and the checksum of every array. Files are written beside, brought to disk and renamed: at any
+instant there is a whole one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from optimist.agents.agent import Agent
+from optimist.models.model import Arrays, Packed
+from optimist.runs.describe import describe_task, require_same_task
+from optimist.runs.store import RunError
+from optimist.task import Task
+from optimist.transitions import Transition, Transitions
+
+FORMAT_VERSION = 2
+FILE = "agent.optimist"
+
+A = TypeVar("A", bound=Agent)
+
+COLUMNS = ("states", "actions", "rewards", "next_states", "terminated", "truncated")
+
+
+def save_agent(agent: Agent, file: Path, *, with_transitions: bool = True) -> None:
+    """Write the agent, with its transitions unless they are kept elsewhere."""
+    arrays, document = agent.pack() or ({}, None)
+    arrays = {f"knowledge.{name}": array for name, array in arrays.items()}
+    if with_transitions and agent.transitions:
+        columns = Transitions.of(agent.transitions)
+        arrays |= {f"transitions.{name}": getattr(columns, name) for name in COLUMNS}
+    arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
+    header = _document(agent) | {"knowledge": document}
+    header["checksums"] = {name: _checksum(array) for name, array in arrays.items()}
+    header["sha256"] = _digest(_canonical(header))
+    _write(Path(file), save(arrays, metadata={"optimist": json.dumps(header)}))
+
+
+def save_checkpoint(agent: Agent, directory: Path) -> None:
+    """The agent of a run; its transitions are in the store."""
+    save_agent(agent, directory / FILE, with_transitions=False)
+
+
+def load_agent(file: Path, task: Task, make: Callable[[dict[str, Any], int], A]) -> A:
+    """The agent in `file`, for the task it learned; ValueError when it is not whole or not for that task.
+
+    `make` makes an agent that knows nothing, of settings and seed.
+    """
+    arrays, document = _read(Path(file))
+    require_same_task(document["task"], task, file)
+    agent = make(document["settings"], document["seed"])
+    rows = _transitions(arrays)
+    if document["knowledge"] is not None and len(rows) < document["knowledge"]["n_transitions"]:
+        raise ValueError(
+            f"An agent file must hold its transitions; got {file}, the checkpoint of a run. "
+            "`optimist.GPRMax.resume(directory, env)` opens that run."
+        )
+    agent.restore(rows, _packed(arrays, document))
+    return agent
+
+
+def load_checkpoint(directory: Path, agent: Agent, transitions: list[Transition]) -> Packed | None:
+    """What the agent of a run knew at its last checkpoint; None when there is none that is whole and fits.
+
+    Nothing depends on a checkpoint but time: an agent is a function of its transitions.
+    """
+    try:
+        arrays, document = _read(directory / FILE)
+    except ValueError:
+        return None
+    expected = _document(agent)
+    if any(document[name] != expected[name] for name in ("settings", "seed", "task")):
+        return None  # of another run
+    packed = _packed(arrays, document)
+    return packed if packed is not None and packed[1]["n_transitions"] <= len(transitions) else None
+
+
+def _packed(arrays: Arrays, document: dict[str, Any]) -> Packed | None:
+    """What an agent had packed."""
+    if document["knowledge"] is None:
+        return None
+    mine = {name: array for name, array in arrays.items() if name.startswith("knowledge.")}
+    return {name.removeprefix("knowledge."): array for name, array in mine.items()}, document["knowledge"]
+
+
+def _document(agent: Agent) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "settings": agent.settings.model_dump(mode="json"),
+        "seed": agent.seed,
+        "task": describe_task(agent.task),
+    }
+
+
+def _transitions(arrays: Arrays) -> list[Transition]:
+    if "transitions.states" not in arrays:
+        return []
+    return Transitions(**{name: arrays[f"transitions.{name}"] for name in COLUMNS}).rows()
+
+
+def _read(file: Path) -> tuple[Arrays, dict[str, Any]]:
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            metadata = opened.metadata() or {}
+            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, FileNotFoundError, OSError) as error:
+        raise ValueError(
+            f"An agent file must be a whole file written by `save`; got {file}: {error}."
+        ) from error
+    try:
+        document: dict[str, Any] = json.loads(metadata["optimist"])
+        version, checksums, digest = (document.pop(key) for key in ("format_version", "checksums", "sha256"))
+    except (AttributeError, KeyError, ValueError, TypeError) as error:
+        raise ValueError(f"An agent file must be written by Optimist; got {file}.") from error
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"An agent file must be of format {FORMAT_VERSION}; got {version} in {file}, written by another "
+            "version of Optimist. Learn again, or `optimist resume` the run it came from."
+        )
+    if _digest(_canonical(document | {"format_version": version, "checksums": checksums})) != digest:
+        raise ValueError(f"An agent file must be undamaged; got {file}, whose header has another checksum.")
+    found = {name: _checksum(array) for name, array in arrays.items()}
+    if found != checksums:
+        wrong = sorted(set(found.items()) ^ set(checksums.items()))[0][0]
+        raise ValueError(
+            f"An agent file must be undamaged; got {file}, whose {wrong!r} has another checksum."
+        )
+    return arrays, document
+
+
+def _checksum(array: NDArray[Any]) -> str:
+    described = f"{array.dtype.str} {array.shape} ".encode()
+    return _digest(described + np.ascontiguousarray(array).tobytes())
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True).encode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write(file: Path, content: bytes) -> None:
+    beside = file.with_name(file.name + ".new")
+    try:
+        with beside.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(file)
+        _sync_directory(file.parent)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise RunError(f"The agent could not be written to {file}: {error.strerror}.") from error
+
+
+def _sync_directory(directory: Path) -> None:
+    """Bring the rename to disk, where directories can be synced at all."""
+    if os.name != "nt":
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,47 @@
+"""What a run says about itself: its header."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import BaseModel
+
+from optimist.task import Task
+
+
+def run_header(
+    name: str, problem: str | None, task: Task, settings: BaseModel, *, seed: int
+) -> dict[str, Any]:
+    """What a run of the agent called `name` says about itself."""
+    return {
+        "optimist_version": version("optimist"),
+        "agent": name,
+        "problem": problem,
+        "seed": seed,
+        "settings": settings.model_dump(mode="json"),
+        "task": describe_task(task),
+    }
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """What of a task can be written down; its functions cannot."""
+    return {
+        "low": task.box.low.tolist(),
+        "high": task.box.high.tolist(),
+        "periodic": task.box.periodic.tolist(),
+        "controls": task.controls.tolist(),
+        "discount": task.discount,
+        "optimistic_value": task.optimistic_value,
+        "max_steps": task.max_steps,
+    }
+
+
+def require_same_task(described: dict[str, Any], task: Task, place: object) -> None:
+    """Raise ValueError when `task` is not the one that was learned."""
+    given = describe_task(task)
+    for name, value in described.items():
+        if given[name] != value:
+            raise ValueError(
+                f"The task must be the one of {place}; its `{name}` is {value}, got {given[name]}."
+            )

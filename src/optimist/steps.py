@@ -1,0 +1,49 @@
+"""Step: where one action leads from some states. The seam between whatever predicts and whatever plans.
+
+The true dynamics (`known`), a flow over a grid and a learned model all are steps; tables, looking ahead and
+the certificate ask nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from optimist.arrays import FloatArray
+
+# states [n, d], controls [n, k] or [1, k] -> next states [n, d]
+Dynamics = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+class Successors(NamedTuple):
+    """Where states lead, and how unsure that is; of all actions at once with their axis in front."""
+
+    next_states: FloatArray  # [n, d], or [n_actions, n, d]
+    uncertainty: FloatArray | None = None  # [n], or [n_actions, n]: 0 known to 1 unknown; None: all is known
+
+
+Step = Callable[[FloatArray, int], Successors]  # states [n, d], number of the action
+
+
+def known(dynamics: Dynamics, controls: FloatArray) -> Step:
+    """The step of known dynamics, under the control [n_actions, k] of each action."""
+    return lambda states, action: Successors(successors(dynamics, states, controls[action : action + 1]))
+
+
+def successors(dynamics: Dynamics, states: FloatArray, controls: FloatArray) -> FloatArray:
+    """What `dynamics` returns, if it is finite and of the right shape.  [n, d]"""
+    next_states = np.asarray(dynamics(states, controls), dtype=np.float64)
+    if next_states.shape != states.shape:
+        raise ValueError(
+            f"The dynamics must return one state per state, shape {states.shape}; "
+            f"got shape {next_states.shape}."
+        )
+    bad = np.flatnonzero(~np.isfinite(next_states).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"The dynamics must return finite states; got {next_states[bad[0]].tolist()} "
+            f"from state {states[bad[0]].tolist()} (and {bad.size - 1} more of {len(states)})."
+        )
+    return next_states
