@@ -115,16 +115,13 @@ class Lookahead:
     def foresee(self, states: FloatArray) -> Foresight:
         """The same with the first step of every sequence."""
         states = self.q_function.grid.checked(states)
-        shape = (len(states), self.task.n_actions)
-        seen = Foresight(np.empty(shape), np.empty((*shape, states.shape[1])), np.empty(shape))
         size = max(1, BLOCK // self._n_tree)
-        for first in range(0, len(states), size):
-            self._search(states[first : first + size], *(part[first : first + size] for part in seen))
-        return seen
+        if len(states) <= size:
+            return self._search(states)
+        blocks = [self._search(states[first : first + size]) for first in range(0, len(states), size)]
+        return Foresight(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
-    def _search(
-        self, roots: FloatArray, q_values: FloatArray, next_states: FloatArray, uncertainty: FloatArray
-    ) -> None:
+    def _search(self, roots: FloatArray) -> Foresight:
         task, n_dims = self.task, roots.shape[1]
         shape = (len(roots), self._n_tree)
         parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
@@ -138,10 +135,10 @@ class Lookahead:
         reached = states.reshape(-1, n_dims)
         rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
         ended = task.terminal(reached).reshape(shape)
+        q_values, first = np.empty((len(roots), task.n_actions)), slice(task.n_actions)
         numbers = task.discount, task.optimistic_value, task.n_actions
         value_backwards(rewards, ended, unsure, futures, *numbers, q_values)
-        next_states[:] = states[:, : task.n_actions]
-        uncertainty[:] = unsure[:, : task.n_actions]
+        return Foresight(q_values, states[:, first], unsure[:, first])
 
     def _grow(
         self,

@@ -72,23 +72,33 @@ def follow(
     if not 1 <= hold <= task.max_steps or int(hold) != hold:
         raise ValueError(f"`hold` must be a whole number from 1 to {task.max_steps}; got {hold}.")
     control = task.controls[action : action + 1]
-    rewards = np.zeros(len(states))
-    counts = np.where(task.terminal(states) if ended is None else ended, 0.0, 1.0)
+    total, counts = (
+        np.zeros(len(states)),
+        np.where(task.terminal(states) if ended is None else ended, 0.0, 1.0),
+    )
+    made = Path(np.empty_like(states), np.zeros(len(states)), np.zeros(len(states)), None)  # paths that ended
+    where = np.arange(len(states))  # which paths go on
     for number in range(hold):
         next_states, uncertainty = require_successors(step(states, action), states)
         earned = task.rewards(states, control, next_states)
         if uncertainty is None or hold == 1:
-            rewards += counts * earned
+            total = total + counts * earned
             counts = counts * task.discount
         else:
-            rewards += counts * ((1.0 - uncertainty) * earned + uncertainty * task.optimistic_value)
+            total = total + counts * ((1.0 - uncertainty) * earned + uncertainty * task.optimistic_value)
             counts = counts * (1.0 - uncertainty) * task.discount
         counts[task.terminal(next_states)] = 0.0
-        if number < hold - 1:  # dynamics need not mean anything beyond an end: stay there
-            over = (counts == 0.0)[:, np.newaxis]
-            next_states = np.where(over, states, next_states) if over.any() else next_states
         states = next_states
-    return Path(states, rewards, counts, uncertainty if hold == 1 else None)
+        if number < hold - 1 and not counts.all():
+            # dynamics need not mean anything beyond an end: those paths stay there
+            over, going = np.flatnonzero(counts == 0.0), np.flatnonzero(counts)
+            made.ends[where[over]], made.rewards[where[over]] = states.take(over, axis=0), total[over]
+            states = states.take(going, axis=0)
+            where, total, counts = where.take(going), total.take(going), counts.take(going)
+    if hold == 1 or where.size == len(made.ends):
+        return Path(states, total, counts, uncertainty if hold == 1 else None)
+    made.ends[where], made.rewards[where], made.discounts[where] = states, total, counts
+    return made
 
 
 def tabulate(grid: Grid, task: Task, step: Step, *, hold: int = 1) -> Tables:
