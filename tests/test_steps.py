@@ -11,7 +11,9 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.discretisation import Discretisation
 from optimist.grid import Grid
-from optimist.planning import Flow, Lookahead, QFunction, certify, follow, plan, roll_out, tabulate
+from optimist.planning import Flow, Lookahead, QFunction, plan, roll_out, tabulate
+from optimist.planning.certificate import certify
+from optimist.planning.tables import follow
 from optimist.steps import Dynamics, Successors, known, successors
 from optimist.systems import NAMES, SYSTEMS
 from optimist.task import Task

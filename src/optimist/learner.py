@@ -31,8 +31,8 @@ class GPRMax(Session[GPRMaxAgent]):
             ours, or anybody's through `optimist.adapt`.
         task: what the agent is told; by default the environment's own `task`.
         settings: all choices; by default those of `agent` in our preset. See `optimist.agents.settings_of`.
-        agent: when no settings are given: `gp-rmax-exp` (explores), `gp-rmax-grid` (explores cell by cell),
-            `gp-rmax-noexp` (does not).
+        agent: its name in the record, and its settings if none are given: `gp-rmax-exp` (explores),
+            `gp-rmax-grid` (explores cell by cell), `gp-rmax-noexp` (does not).
         seed: of everything random.
         run: a directory to record the run in, so that it survives anything (`GPRMax.resume`).
 

@@ -34,7 +34,10 @@ def known(dynamics: Dynamics, controls: FloatArray) -> Step:
 
 def successors(dynamics: Dynamics, states: FloatArray, controls: FloatArray) -> FloatArray:
     """What `dynamics` returns, if it is finite and of the right shape.  [n, d]"""
-    next_states = np.asarray(dynamics(states, controls), dtype=np.float64)
+    try:
+        next_states = np.asarray(dynamics(states, controls), dtype=np.float64)
+    except Exception as error:
+        raise ValueError(f"The dynamics must not fail; got {type(error).__name__}: {error}.") from error
     if next_states.shape != states.shape:
         raise ValueError(
             f"The dynamics must return one state per state, shape {states.shape}; "

@@ -80,7 +80,7 @@ class Task:
 
     def rewards(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The reward function, its answer checked.  [n]"""
-        rewards = np.asarray(self.reward(states, controls, next_states), dtype=np.float64)
+        rewards = np.asarray(_called("reward", self.reward, states, controls, next_states), dtype=np.float64)
         if rewards.shape != states.shape[:1]:
             raise ValueError(
                 f"`reward` must return one number per state, shape {states.shape[:1]}; "
@@ -98,10 +98,18 @@ class Task:
         """The terminal predicate, its answer checked; nowhere when the task has none.  [n]"""
         if self.is_terminal is None:
             return np.zeros(states.shape[0], dtype=np.bool_)
-        terminal = np.asarray(self.is_terminal(states))
+        terminal = np.asarray(_called("is_terminal", self.is_terminal, states))
         if terminal.shape != states.shape[:1] or terminal.dtype != np.bool_:
             raise ValueError(
                 f"`is_terminal` must return one bool per state, shape {states.shape[:1]}; "
                 f"got shape {terminal.shape} of {terminal.dtype}."
             )
         return terminal
+
+
+def _called(name: str, function: Callable[..., object], *arguments: FloatArray) -> object:
+    """What somebody's function returns; what goes wrong in there is said of it by name."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        raise ValueError(f"`{name}` must not fail; got {type(error).__name__}: {error}.") from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,3 +148,36 @@ def test_a_grid_too_large_is_told_the_size_that_fits(say: Say) -> None:
     counts = [int(count) for count in fitting.split(",")]
     assert len(counts) == 4
     assert all(2 <= count < 200 for count in counts)
+
+
+def test_a_problem_of_one_axis_is_planned(tmp_path: Path) -> None:
+    (tmp_path / "line.py").write_text(
+        "import gymnasium, numpy as np, optimist\n"
+        "print('hello from the file')\n"
+        "class Line(gymnasium.Env):\n"
+        "    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float64)\n"
+        "    action_space = gymnasium.spaces.Discrete(3)\n"
+        "    def reset(self, *, seed=None, options=None):\n"
+        "        super().reset(seed=seed)\n"
+        "        self.x = self.np_random.uniform(-1.0, 1.0, 1)\n"
+        "        return self.x.copy(), {}\n"
+        "    def step(self, action):\n"
+        "        paid, self.x = -float(self.x[0] ** 2), np.clip(self.x + 0.1 * (action - 1), -1.0, 1.0)\n"
+        "        return self.x.copy(), paid, False, False, {}\n"
+        "def make():\n"
+        "    return optimist.adapt(\n"
+        "        Line(), controls=[-1, 0, 1], reward=lambda s, u, n: -s[:, 0] ** 2, max_steps=20,\n"
+        "        dynamics=lambda s, u: np.clip(s + 0.1 * u, -1.0, 1.0),\n"
+        "    )\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "optimist", "plan", f"{tmp_path / 'line.py'}:make", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    planned = json.loads(ran.stdout)  # what the file prints goes to standard error
+    assert "hello from the file" in ran.stderr
+    assert planned["converged"]
+    assert planned["lookahead"] >= 1

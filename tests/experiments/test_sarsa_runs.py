@@ -219,3 +219,34 @@ def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
         KINDS["sarsa-coarse"].start(problem, sarsa_settings("mountain-car", "sarsa-coarse"), 0).record(
             tmp_path / "run", episodes=2
         )
+
+
+def test_what_could_not_be_recorded_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk in the middle: the next try goes on as if it had not been, and so does whoever resumes."""
+    problem, kind = find_problem("mountain-car"), KINDS["sarsa-fine"]
+    settings = kind.choose(problem, "ours", None)
+    whole = kind.start(problem, settings, 0)
+    whole.learn(episodes=5)
+    made = kind.start(problem, settings, 0)
+    made.record(tmp_path / "run", episodes=5)
+
+    def full(self: RunStore, rows: object) -> None:
+        raise RunError("no space left")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(RunStore, "end_episodes", full)
+        with pytest.raises(RunError, match="no space left"):
+            made.learn(episodes=3)
+    made.learn(episodes=5)
+    made.close()
+    assert made.episodes == whole.episodes
+    with kind.reopen(tmp_path / "run", problem, True) as again:
+        again.learn(episodes=6)
+        assert again.episodes[:5] == whole.episodes
+
+
+def test_a_callback_that_says_false_stops_it() -> None:
+    problem, kind = find_problem("mountain-car"), KINDS["sarsa-fine"]
+    made = kind.start(problem, kind.choose(problem, "ours", None), 0)
+    made.learn(episodes=300, callback=lambda event: False)
+    assert 0 < len(made.episodes) < 300

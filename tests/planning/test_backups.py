@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from optimist.arrays import FloatArray
 from optimist.grid import Grid
-from optimist.planning import BackupName, Limits, Plan, QFunction, Tables, optimistic, solve, tabulate
+from optimist.planning import BackupName, Limits, Plan, QFunction, Tables, solve, tabulate
 from optimist.planning.backups import prepare
+from optimist.planning.tables import optimistic
 from optimist.steps import known
 from optimist.systems import find_system
 from tests.naive import backups as naive

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
-from optimist.planning import Limits, QFunction, certify, solve, tabulate
+from optimist.planning import Limits, QFunction, solve, tabulate
+from optimist.planning.certificate import certify
 from optimist.steps import Successors, known
 from optimist.task import Task
 

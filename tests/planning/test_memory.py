@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from optimist.grid import Grid
-from optimist.planning import require_memory, solve, tabulate
-from optimist.planning.memory import available_bytes, needed_bytes
+from optimist.planning import solve, tabulate
+from optimist.planning.memory import available_bytes, needed_bytes, require_memory
 from optimist.steps import known
 from optimist.systems import find_system
 

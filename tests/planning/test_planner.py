@@ -21,12 +21,12 @@ from optimist.planning import (
     Lookahead,
     Planner,
     QFunction,
-    certify,
     plan,
     roll_out,
     solve,
     tabulate,
 )
+from optimist.planning.certificate import certify
 from optimist.planning.policy import affordable_depth
 from optimist.steps import Successors, known
 from optimist.task import Task

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
-from optimist.planning import Limits, Tables, optimistic, solve, tabulate
+from optimist.planning import Limits, Tables, solve, tabulate
+from optimist.planning.tables import optimistic
 from optimist.steps import known
 from optimist.systems import find_system
 from optimist.task import Task

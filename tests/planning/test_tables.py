@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
-from optimist.planning import Flow, Limits, Tables, follow, optimistic, solve, tabulate
-from optimist.planning.tables import Path
+from optimist.planning import Flow, Limits, Tables, solve, tabulate
+from optimist.planning.tables import Path, follow, optimistic
 from optimist.steps import Step, Successors, known
 from optimist.task import Task
 from tests.naive import flow as naive_flow
@@ -561,3 +561,15 @@ def test_undiscounted_values_are_not_cut_where_an_early_end_costs_much(flowing: 
     )
     step = step_of(task, grid, known(lambda s, u: s + 2.0, task.controls), flowing=flowing)
     np.testing.assert_allclose(solve(tabulate(grid, task, step, hold=8)).q_values, -10.0)
+
+
+def test_once_all_paths_have_ended_nobody_is_asked_any_more() -> None:
+    """Somebody's function need not know what to do with no states at all."""
+    sizes = []
+
+    def off_the_edge(states: FloatArray, controls: FloatArray) -> FloatArray:
+        sizes.append(len(states))
+        return np.full_like(states, BOX.high[0])
+
+    tabulate(GRID, TASK, known(off_the_edge, TASK.controls), hold=4)
+    assert min(sizes) > 0

@@ -1,7 +1,7 @@
 """Agents: they are given a `Task` and the transitions they made, and nothing else."""
 
 from optimist.agents.agent import Agent, Update
-from optimist.agents.gp_rmax import GPRMaxAgent, Knowledge
+from optimist.agents.gp_rmax import GPRMaxAgent
 from optimist.agents.settings import AGENTS, PRESETS, AgentSettings, settings_of
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "Agent",
     "AgentSettings",
     "GPRMaxAgent",
-    "Knowledge",
     "Update",
     "settings_of",
 ]

@@ -73,7 +73,10 @@ class Agent(Protocol):
         ...
 
     def pack(self) -> Packed | None:
-        """What it has made of its transitions (`n_transitions` of them); None when that is nothing."""
+        """What it has made of its transitions; None when that is nothing.
+
+        The document says `n_transitions`: how many of them it is made of.
+        """
         ...
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:

@@ -208,7 +208,7 @@ class GPRMaxAgent:
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
-        self.knowledge = self._foreseen = None
+        self.knowledge, self._foreseen, self._tried_unknown = None, None, False
         if packed is not None:
             self._take(self._unpacked(packed))
             since = self.transitions[self.known().n_transitions :]
@@ -219,7 +219,7 @@ class GPRMaxAgent:
     def _unpacked(self, packed: Packed) -> Knowledge:
         arrays, document = packed
         seen = Transitions.of(self.transitions[: document["n_transitions"]])
-        mine = {name.removeprefix("model."): array for name, array in arrays.items() if "model." in name}
+        mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
         model = self._learner.unpack((mine, document["model"]), seen)
         flow = Flow.of(self.grid, model.predict_on(self.grid))
         planned = self.planner.acting_on(Plan(arrays["q_values"], **document["plan"]), flow)

@@ -15,7 +15,6 @@ at nothing but what they return. Choices are a function of (seed, episode), offs
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -25,18 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from optimist.agents.tile_coding import TileCoding, TilingGroup
 from optimist.arrays import BoolArray, FloatArray
-from optimist.compiled.dynamics import OUTCOME, STEP, compiled_for
+from optimist.compiled.dynamics import OUTCOME, STEP, Outcome, Step, compiled_for
 from optimist.compiled.sarsa import ACCUMULATING, CLEARING, REPLACING, RUN_EPISODES, run_episodes
 from optimist.task import Task
 
 SARSA_STREAM = 0x736172  # purpose number of the agent's random numbers
 MOST_WEIGHTS = 2**27  # 1 GB
 KINDS = {"replacing": REPLACING, "clearing": CLEARING, "accumulating": ACCUMULATING}
-
-# compiled: (state [d], control [k], next state [d] out)
-Step = Callable[[FloatArray, FloatArray, FloatArray], None]
-# compiled: (state [d], control [k], next state [d]) -> reward, terminated
-Outcome = Callable[[FloatArray, FloatArray, FloatArray], tuple[float, bool]]
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -68,6 +62,8 @@ class Episodes:
 
 class SarsaAgent:
     """Learns Q-values on tiles, from one transition at a time."""
+
+    settled_at = None  # it never stops learning
 
     def __init__(self, task: Task, settings: SarsaSettings, *, seed: int) -> None:
         self.task = task

@@ -28,7 +28,7 @@ WHAT = f"{', '.join(list(RESULTS)[:-1])} or {list(RESULTS)[-1]}"
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment: name and [[runs]].")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment: its name, and runs.")],
     results: Results = Path("results"),
     engine: Engine = "local",
     address: Address = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -121,7 +121,8 @@ def _go_on(
             )
 
     with run:
-        with _interruptible(directory, problem.source):
+        quiet = redirect_stdout(sys.stderr if as_json else sys.stdout)
+        with quiet, _interruptible(directory, problem.source):
             run.learn(episodes=episodes, callback=None if as_json else say, progress_bar=True)
         with RunStore.open(directory, writing=False) as store:
             result = _result(store, directory) | {"transitions": run.num_timesteps}

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from rich.console import Console
@@ -32,8 +32,8 @@ def _sayable(value: Any) -> Any:
 def progress(what: str) -> Iterator[Callable[[str], None]]:
     """Yields a function that says how far the work is; silent unless standard error is a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    shown = sys.stderr.isatty()
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+    hidden = not sys.stderr.isatty()
+    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden)
+    with redirect_stdout(sys.stderr), bar:  # what somebody's own code prints is no result
         task = bar.add_task(what)
         yield lambda text: bar.update(task, description=f"{what}: {text}")

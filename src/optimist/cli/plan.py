@@ -12,7 +12,8 @@ import typer
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
 from optimist.experiments.problems import Problem, find_problem
-from optimist.planning import BackupName, Certificate, KnownPlan, Limits, Rollouts
+from optimist.planning import BackupName, KnownPlan, Limits, Rollouts
+from optimist.planning.certificate import Certificate
 from optimist.systems.system import Recipe
 
 NEARBY_SEED = 0
@@ -58,11 +59,12 @@ def plan(
     _at_least(0, "--nearby", nearby)
     _known_backup(backup)
     limits = Limits(tolerance, max_sweeps)
-    shown = _axes(found, axes)
     if plot is not None:
         from optimist.views.plan_figure import check_target  # noqa: PLC0415
 
         check_target(plot)
+    if plot is not None or axes != "0,1":
+        _axes(found, axes)
     with progress(f"planning {problem}") as say:
         say("predicting successors")
 
@@ -77,8 +79,9 @@ def plan(
         say("certifying")
         certificate = made.certify() if certify else None
     if plot is not None:
-        _draw(found, made, rollouts, shown, plot)
-    result = _result(made, rollouts) | {"problem": found.name, "lookahead": chosen.lookahead}
+        _draw(found, made, rollouts, _axes(found, axes), plot)
+    depth = getattr(made.policy, "depth", 0)
+    result = _result(made, rollouts) | {"problem": found.name, "lookahead": depth}
     if around is not None:
         result["nearby"] = _nearby(around)
     if certificate is not None:
@@ -140,6 +143,8 @@ def _known_backup(name: str) -> None:
 
 def _axes(problem: Problem, text: str) -> tuple[int, int]:
     n_dims = problem.task.box.n_dims
+    if n_dims < 2:
+        raise ValueError(f"A picture of a plan must show two axes; got {problem.name}, which has one.")
     first, second = (int(axis) for axis in _numbers("--axes", text, 2, whole=True))
     if first == second or not (0 <= first < n_dims and 0 <= second < n_dims):
         raise ValueError(f"--axes must be two different axes from 0 to {n_dims - 1}; got {text!r}.")

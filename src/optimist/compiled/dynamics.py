@@ -13,10 +13,16 @@ so it is done when a function is first needed (`compiled_for`) and not when its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
 from numba import boolean, float64, njit, types, void
+
+from optimist.arrays import FloatArray
+
+Step = Callable[[FloatArray, FloatArray, FloatArray], None]
+Outcome = Callable[[FloatArray, FloatArray, FloatArray], tuple[float, bool]]
 
 READ = types.Array(float64, 1, "C", readonly=True)
 READ_ROWS = types.Array(float64, 2, "C", readonly=True)

@@ -13,7 +13,7 @@ from optimist.task import Task
 
 
 class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
-    """One of the four systems, stepped one transition at a time.
+    """One of the systems, stepped one transition at a time.
 
     Observations are states (float64). Episodes start at one of the paper's starts, chosen by the seed, or
     at `options={"state": ...}`. A terminal state terminates; the limit of 500 steps truncates, and is

@@ -27,7 +27,7 @@ from optimist.experiments.problems import Problem, find_problem
 from optimist.experiments.specs import RunSpec, require_distinct
 from optimist.runs import RunError, RunStore
 from optimist.runs.describe import describe_task
-from optimist.runs.store import FILE
+from optimist.runs.store import FILE, finished
 
 ENGINES = ("local", "dask")
 ATTEMPTS = 3  # of a campaign whose local workers die
@@ -100,7 +100,7 @@ def is_recorded(spec: RunSpec, root: Path, problems: dict[str, Problem] | None =
     with RunStore.open(directory, writing=False) as store:
         header = store.header
         _require_expected(header, spec, found[spec.problem], directory)
-        return len(store.episodes()) >= spec.episodes
+        return finished(store.episodes()) >= spec.episodes
 
 
 def _require_expected(header: dict[str, Any], spec: RunSpec, problem: Problem, directory: Path) -> None:
@@ -143,7 +143,7 @@ def execute(spec: RunSpec, root: Path) -> None:
             preset=spec.preset,
         )
     with run:
-        if len(run.episodes) < spec.episodes:
+        if finished(run.episodes) < spec.episodes:
             run.learn(episodes=spec.episodes)
 
 

@@ -35,22 +35,13 @@ class Kind:
 
 
 def online_kind(
-    name: str,
-    make: Callable[[Task, Any, int], Agent],
-    choose: Callable[[Problem, str, Path | None], BaseModel],
-    parse: Callable[[dict[str, Any]], BaseModel],
-    session: type[Session[Any]] = Session,
+    name: str,  # of the agent, for the record
+    make: Callable[[Task, Any, int], Agent],  # one that knows nothing, of task, settings and seed
+    choose: Callable[[Problem, str, Path | None], BaseModel],  # settings, of problem, preset and file
+    parse: Callable[[dict[str, Any]], BaseModel],  # settings, of what was recorded
+    session: type[Session[Any]] = Session,  # what runs it
 ) -> Kind:
-    """Agents that follow `agents.Agent`: they act, observe and update, and every transition is recorded.
-
-    Args:
-        name: of the agent, for the record.
-        make: an agent that knows nothing, of task, settings and seed.
-        choose: its settings, of problem, preset and file.
-        parse: its settings, of what was recorded.
-        session: the class that runs it.
-
-    """
+    """Agents that follow `agents.Agent`: they act, observe and update, and every transition is recorded."""
 
     def start(problem: Problem, settings: Any, seed: int) -> Session[Any]:
         agent = make(problem.task, settings, seed)

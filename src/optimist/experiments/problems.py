@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import module_from_spec, spec_from_file_location
@@ -151,10 +152,11 @@ def _called(file: Path, function: str) -> object:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
-        if not callable(getattr(module, function, None)):
-            raise AttributeError(f"there is no function called {function}")
-        return getattr(module, function)()
+        with redirect_stdout(sys.stderr):  # standard output is ours
+            spec.loader.exec_module(module)
+            if not callable(getattr(module, function, None)):
+                raise AttributeError(f"there is no function called {function}")
+            return getattr(module, function)()
     except (Exception, SystemExit) as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise ValueError(

@@ -56,11 +56,6 @@ class SarsaRun(Session[Any]):
         return Transitions.stepped(nothing, np.empty(0, dtype=np.int64), nothing)
 
     @property
-    def stopped_learning_at(self) -> int | None:
-        """It never stops."""
-        return None
-
-    @property
     def policy(self) -> SarsaAgent:
         """Greedy, after all episodes so far."""
         self._make(len(self._recorded))
@@ -96,7 +91,14 @@ class SarsaRun(Session[Any]):
         return self
 
     def _make(self, episodes: int, callbacks: Sequence[Callback] = ()) -> None:
-        """The episodes up to that number that were not made yet, some at a time."""
+        """The episodes up to that number that were not made yet, some at a time.
+
+        What was learned and not recorded is made again: an interrupted agent begins from nothing.
+        """
+        if self._interrupted:
+            self._recorded = self._episodes if self._store is None else self._store.episodes()
+            self._agent, self._episodes = SarsaAgent(self.task, self._agent.settings, seed=self.seed), []
+        self._interrupted = True
         while len(self._episodes) < episodes:
             first = len(self._episodes) + 1
             rows = list(self._learned(range(first, min(first + CHUNK, episodes + 1))))
@@ -105,9 +107,10 @@ class SarsaRun(Session[Any]):
             if self._store is not None and news:
                 self._store.end_episodes(news)
             self._episodes += rows
-            for event in map(Ended, news):
-                for callback in callbacks:
-                    callback(event)
+            heard = [callback(event) for event in map(Ended, news) for callback in callbacks]
+            if any(answer is False for answer in heard):
+                break
+        self._interrupted = False
 
     def _learned(self, numbers: range) -> Iterator[EpisodeRow]:
         system, n_transitions = self._system, self._episodes[-1].transitions if self._episodes else 0
@@ -141,7 +144,7 @@ def sarsa_kind(name: str) -> tuple[Callable[..., Any], ...]:
     def choose(problem: Problem, preset: str, file: Path | None) -> SarsaSettings:
         if preset != "ours" or file is not None:
             raise ValueError(f"Preset and settings must be left out with {name}, which has its own.")
-        return sarsa_settings(problem.name, name)
+        return sarsa_settings(_compiled(problem, name).name, name)
 
     def start(problem: Problem, settings: SarsaSettings, seed: int) -> SarsaRun:
         return SarsaRun(name, _compiled(problem, name), settings, seed=seed)

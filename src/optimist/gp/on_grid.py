@@ -66,35 +66,27 @@ def evaluate_on_grid(
     mean += hyper.bias_variance * weights.sum()
     if not with_variance:
         return mean.reshape(-1), None
-    check = _Check(posterior, left, right)
     for bound in BOUNDS:
         explained = _explained(posterior, tables[:half], tables[half:], left, right, bound)
-        if check.passed(explained):
+        if _right(posterior, left, right, explained):
             break
     else:
         explained = _explained_plainly(posterior, left, right)
     return mean.reshape(-1), bounded_variance(explained.reshape(-1), hyper)
 
 
-class _Check:
-    """The explained variance at some nodes, without structure: what has been dropped is seen there."""
-
-    def __init__(self, posterior: Posterior, left: FloatArray, right: FloatArray) -> None:
-        count = left.shape[0] * right.shape[0]
-        nodes = np.arange(count)
-        if count > CHECKED_NODES:
-            nodes = np.random.default_rng(0).choice(count, CHECKED_NODES, replace=False)
-        self._rows, self._columns = np.divmod(nodes, right.shape[0])
-        hyper = posterior.hyperparameters
-        cross = left[self._rows] * right[self._columns]
-        reduced = (hyper.signal_variance * cross + hyper.bias_variance) @ posterior.reduction
-        self._expected = np.einsum("ij,ij->i", reduced, reduced)
-        self._tolerance = CHECKED_ERROR * hyper.prior_variance
-
-    def passed(self, explained: FloatArray) -> bool:
-        """Whether `explained` [N1, N2] is right at all nodes looked at."""
-        difference = np.abs(explained[self._rows, self._columns] - self._expected)
-        return bool(difference.max() <= self._tolerance)
+def _right(posterior: Posterior, left: FloatArray, right: FloatArray, explained: FloatArray) -> bool:
+    """Whether `explained` [N1, N2] is what it is without structure, at some nodes: what was dropped shows."""
+    count = left.shape[0] * right.shape[0]
+    nodes = np.arange(count)
+    if count > CHECKED_NODES:
+        nodes = np.random.default_rng(0).choice(count, CHECKED_NODES, replace=False)
+    rows, columns = np.divmod(nodes, right.shape[0])
+    hyper = posterior.hyperparameters
+    cross = left[rows] * right[columns]
+    reduced = (hyper.signal_variance * cross + hyper.bias_variance) @ posterior.reduction
+    difference = np.abs(explained[rows, columns] - np.einsum("ij,ij->i", reduced, reduced))
+    return bool(difference.max() <= CHECKED_ERROR * hyper.prior_variance)
 
 
 def _explained(

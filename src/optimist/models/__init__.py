@@ -1,4 +1,4 @@
-"""Models of the dynamics: from transitions, or from the truth, to successors on the grid."""
+"""Models of the dynamics: from transitions to successors on the grid."""
 
 from optimist.models.drift import StoppingRule
 from optimist.models.gp_dynamics import GPDynamics, GPSettings, fit_dynamics

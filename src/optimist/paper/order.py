@@ -33,6 +33,7 @@ class Order:
     say: Callable[[str], None] = _silent  # hears what is being done
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "out", Path(self.out))
         if self.seed < 0:
             raise ValueError(f"`seed` must not be negative; got {self.seed}.")
         try:

@@ -8,18 +8,15 @@ predicted.
 """
 
 from optimist.planning.backups import BackupName
-from optimist.planning.certificate import Certificate, certify
 from optimist.planning.flow import Flow
-from optimist.planning.memory import require_memory
 from optimist.planning.planner import KnownPlan, Planned, Planner, plan
 from optimist.planning.policy import Lookahead, Policy, QFunction
 from optimist.planning.rollout import Rollouts, roll_out
 from optimist.planning.solve import Limits, Plan, solve
-from optimist.planning.tables import Tables, follow, optimistic, tabulate
+from optimist.planning.tables import Tables, tabulate
 
 __all__ = [
     "BackupName",
-    "Certificate",
     "Flow",
     "KnownPlan",
     "Limits",
@@ -31,11 +28,7 @@ __all__ = [
     "QFunction",
     "Rollouts",
     "Tables",
-    "certify",
-    "follow",
-    "optimistic",
     "plan",
-    "require_memory",
     "roll_out",
     "solve",
     "tabulate",

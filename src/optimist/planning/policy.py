@@ -126,11 +126,11 @@ class Lookahead:
         shape = (len(roots), self._n_tree)
         parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
         unsure, futures = np.zeros(shape), np.empty((len(roots), task.n_actions**self.depth))
+        tree = parents, states, unsure, futures
         if isinstance(self.step, Flow):
-            values = self.q_function.padded_values
-            self.step.grow(roots, self.depth, values, (parents, states, unsure, futures))
+            self.step.grow(roots, self.depth, self.q_function.padded_values, tree)
         else:
-            self._grow(roots, parents, states, unsure, futures)
+            self._grow(roots, tree)
         controls = self._controls if len(roots) == 1 else np.tile(self._controls, (len(roots), 1))
         reached = states.reshape(-1, n_dims)
         rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
@@ -140,15 +140,9 @@ class Lookahead:
         value_backwards(rewards, ended, unsure, futures, *numbers, q_values)
         return Foresight(q_values, states[:, first], unsure[:, first])
 
-    def _grow(
-        self,
-        roots: FloatArray,
-        parents: FloatArray,
-        states: FloatArray,
-        unsure: FloatArray,
-        futures: FloatArray,
-    ) -> None:
+    def _grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
         """The tree that `Flow.grow` grows, through any step."""
+        parents, states, unsure, futures = tree
         n_actions, n_dims = self.task.n_actions, roots.shape[1]
         level, first = roots[:, np.newaxis], 0  # [n, count, d]
         for _ in range(self.depth):

@@ -95,6 +95,8 @@ def follow(
             made.ends[where[over]], made.rewards[where[over]] = states.take(over, axis=0), total[over]
             states = states.take(going, axis=0)
             where, total, counts = where.take(going), total.take(going), counts.take(going)
+            if not where.size:
+                break
     if hold == 1 or where.size == len(made.ends):
         return Path(states, total, counts, uncertainty if hold == 1 else None)
     made.ends[where], made.rewards[where], made.discounts[where] = states, total, counts

@@ -4,11 +4,12 @@ A run is a directory: `run.sqlite` (settings, every transition, episodes, one ro
 (the agent as it was after its last plan) and `run.lock` (held by the one process that writes).
 """
 
-from optimist.runs.loop import Event, Stepped, Updated
+from optimist.runs.loop import Ended, Event, Stepped, Updated
 from optimist.runs.session import Session
 from optimist.runs.store import EpisodeRow, RunError, RunStore
 
 __all__ = [
+    "Ended",
     "EpisodeRow",
     "Event",
     "RunError",

@@ -123,7 +123,7 @@ def begin(environment: Environment, task: Task, seed: int, episode: int) -> Floa
     """The state that an episode begins with.  [d]"""
     try:
         observation, _ = environment.reset(seed=reset_seed(seed, episode))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RunError(f"The environment failed to begin episode {episode}: {_said(error)}.") from error
     return checked_state(task, observation, f"at the beginning of episode {episode}")
 
@@ -134,7 +134,7 @@ def _step(environment: Environment, task: Task, act: Callable[[FloatArray], int]
     action, where = act(place.state), f"in step {step} of episode {place.episode}"
     try:
         observation, reward, terminated, truncated, _ = environment.step(action)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RunError(f"The environment failed at action {action} {where}: {_said(error)}.") from error
     next_state = checked_state(task, observation, where)
     paid = _number("The reward", reward, where) + 0.0  # no negative zero: the record does not keep its sign

@@ -18,7 +18,7 @@ from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact
 from optimist.runs.progress import LearningProgress
 from optimist.runs.resume import abandon, open_place, put, replay, resume
-from optimist.runs.store import EpisodeRow, RunError, RunStore
+from optimist.runs.store import EpisodeRow, RunError, RunStore, finished
 from optimist.task import Task
 from optimist.transitions import Transitions
 
@@ -28,14 +28,9 @@ Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of set
 
 
 class Session(Generic[A]):
-    """An agent, an environment, and what has happened between them.
+    """An agent, an environment whose observations are states, and what has happened between them.
 
-    Args:
-        agent: whoever acts and learns.
-        env: a Gymnasium environment whose observations are states and whose actions are numbered.
-        name: of the agent, for the record.
-        problem: what the record calls the environment; by default the environment's own name.
-
+    `name` and `problem` are what the record calls the agent and the environment.
     """
 
     def __init__(self, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> None:
@@ -54,7 +49,7 @@ class Session(Generic[A]):
 
     @classmethod
     def of(cls, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> Self:
-        """A session of this class around an agent there is."""
+        """A session of this class around an agent there is; its own `__init__` is not called."""
         self = cls.__new__(cls)
         Session.__init__(self, agent, env, name=name, problem=problem)
         return self
@@ -127,7 +122,7 @@ class Session(Generic[A]):
     def _run(self, most: int | None, episodes: int | None, callbacks: list[Callback]) -> None:
         def enough() -> bool:
             return (most is not None and self.num_timesteps >= most) or (
-                episodes is not None and len(self._episodes) >= episodes
+                episodes is not None and finished(self._episodes) >= episodes
             )
 
         assert self.env is not None

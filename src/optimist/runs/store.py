@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,8 @@ UPDATE plans SET model = json_object(
 );
 ALTER TABLE plans DROP COLUMN basis_sizes;
 ALTER TABLE plans DROP COLUMN hyperparameters;
+UPDATE header SET document = json_set(document, '$.settings.model.learner', 'gp')
+    WHERE json_type(document, '$.settings.model') = 'object';
 UPDATE header SET document = json_set(document, '$.format_version', 2);
 COMMIT;
 """
@@ -86,6 +88,11 @@ class EpisodeRow:
     total_reward: float
     transitions: int  # in the run when it ended
     ending: str  # terminated, truncated or abandoned
+
+
+def finished(rows: Sequence[EpisodeRow]) -> int:
+    """How many episodes count: one that was abandoned is made again."""
+    return sum(row.ending != "abandoned" for row in rows)
 
 
 class RunStore:
@@ -121,13 +128,12 @@ class RunStore:
         with _told(directory):
             for leftover in LEFTOVERS:
                 (directory / leftover).unlink(missing_ok=True)
-            connection = sqlite3.connect(beside)
-            connection.execute("PRAGMA journal_mode = WAL")  # readers do not block the writer
-            connection.executescript(SCHEMA)
-            document = json.dumps({"format_version": FORMAT_VERSION} | header)
-            connection.execute("INSERT INTO header VALUES (?)", (document,))
-            connection.commit()
-            connection.close()
+            with closing(sqlite3.connect(beside)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")  # readers do not block the writer
+                connection.executescript(SCHEMA)
+                document = json.dumps({"format_version": FORMAT_VERSION} | header)
+                connection.execute("INSERT INTO header VALUES (?)", (document,))
+                connection.commit()
             beside.rename(directory / FILE)
             return cls(directory, _connect(directory), lock)
 
@@ -168,8 +174,10 @@ class RunStore:
         rows = self._rows("SELECT document FROM header")
         try:
             document: dict[str, Any] = json.loads(rows[0][0])
-            document["format_version"]
-        except (IndexError, KeyError, TypeError, ValueError) as error:
+            model = document.get("settings", {}).get("model")
+            if document["format_version"] == 1 and model is not None:
+                model.setdefault("learner", "gp")  # there was no other
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"The record of the run in {self.directory} is damaged: no settings.") from error
         return document
 

@@ -99,7 +99,8 @@ def is_terminal(states: FloatArray) -> BoolArray:
     return high
 
 
-SWUNG_LIMITS = (np.pi, 2.0 * np.pi, np.pi, 3.0 * np.pi)
+UNIFORM = (1.0,) * 4
+SWUNG = (np.pi, 2.0 * np.pi, np.pi, 3.0 * np.pi)
 REASON = (
     "a swing-up stays within half and a third of the printed rates; interpolation errors at this "
     "resolution cost some ten steps, which searching ten steps ahead wins back"
@@ -122,9 +123,9 @@ SYSTEM = System(
     start_spread=np.full(4, 0.1),
     axis_names=("angle 1 [rad]", "rate 1 [rad/s]", "angle 2 [rad]", "rate 2 [rad/s]"),
     recipes={
-        "paper": Recipe(Discretisation(nodes=(25,) * 4)),
-        "ours": Recipe(Discretisation(nodes=(25,) * 4, limits=SWUNG_LIMITS, hold=2), 10, REASON),
-        "fine": Recipe(Discretisation(nodes=(31,) * 4, limits=SWUNG_LIMITS, hold=2), 10, REASON),
+        "paper": Recipe(Discretisation(nodes=(25,) * 4, spacing=UNIFORM)),
+        "ours": Recipe(Discretisation(nodes=(25,) * 4, spacing=UNIFORM, limits=SWUNG, hold=2), 10, REASON),
+        "fine": Recipe(Discretisation(nodes=(31,) * 4, spacing=UNIFORM, limits=SWUNG, hold=2), 10, REASON),
     },
     paper_best=-64.0,
     best_known=-63.0,

@@ -127,7 +127,7 @@ SYSTEM = System(
         "handlebar rate [rad/s]",
     ),
     recipes={
-        "paper": Recipe(Discretisation(nodes=(20,) * 4)),
+        "paper": Recipe(Discretisation(nodes=(20,) * 4, spacing=(1.0,) * 4)),
         "ours": Recipe(
             Discretisation(nodes=(20,) * 4, spacing=(1.0, 3.0, 1.5, 1.5), hold=8),
             lookahead=1,

@@ -56,6 +56,8 @@ def is_terminal(states: FloatArray) -> BoolArray:
 
 BOX = Box([LEFT_WALL, -MAX_SPEED], [GOAL, MAX_SPEED])
 
+GRID = Discretisation(nodes=(100, 100), spacing=(1.0, 1.0))
+
 SYSTEM = System(
     name="mountain-car",
     summary="drive an underpowered car up a hill",
@@ -72,10 +74,7 @@ SYSTEM = System(
     starts=np.array([[-np.pi / 6.0, 0.0]]),
     start_spread=np.array([0.1, 0.005]),
     axis_names=("position", "velocity"),
-    recipes={
-        "paper": Recipe(Discretisation(nodes=(100, 100))),
-        "ours": Recipe(Discretisation(nodes=(100, 100)), reason="as the paper: nothing to gain"),
-    },
+    recipes={"paper": Recipe(GRID), "ours": Recipe(GRID, reason="as the paper: nothing to gain")},
     paper_best=-103.0,
     best_known=-103.0,
 )

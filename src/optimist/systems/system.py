@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.compiled.dynamics import STEP, STEP_ROWS, compiled_for, step_rows
+from optimist.compiled.dynamics import STEP, STEP_ROWS, Outcome, Step, compiled_for, step_rows
 from optimist.discretisation import Discretisation
 from optimist.steps import Dynamics
 from optimist.systems import gymnasium_id
 from optimist.task import Task
-
-# of single states, compiled: (state [d], control [k], next state [d] out)
-CompiledStep = Callable[[FloatArray, FloatArray, FloatArray], None]
-# and (state [d], control [k], next state [d]) -> reward, terminated
-CompiledOutcome = Callable[[FloatArray, FloatArray, FloatArray], tuple[float, bool]]
 
 
 @dataclass(frozen=True)
@@ -44,8 +39,8 @@ class System:
     start_spread: FloatArray  # [d], `nearby_starts` are uniform within +- this of a start
     axis_names: tuple[str, ...]  # [d], with units
     dynamics: Dynamics = None  # type: ignore[assignment]  # made of `step` when not given
-    step: CompiledStep | None = None  # the same dynamics, one state at a time
-    outcome: CompiledOutcome | None = None  # the task's reward and end, one transition at a time
+    step: Step | None = None  # the same dynamics, one state at a time
+    outcome: Outcome | None = None  # the task's reward and end, one transition at a time
     observation_box: Box = None  # type: ignore[assignment]  # every state it can reach; by default the task's
     recipes: Mapping[str, Recipe] = field(default_factory=dict)  # "ours", and "paper" where there is one
     paper_best: float | None = None  # total reward the paper reports for planning with the true dynamics

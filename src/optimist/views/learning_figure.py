@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optimist.arrays import FloatArray
 from optimist.runs import EpisodeRow, Session
 from optimist.views.plan_figure import RESOLUTION, Slice, draw_values
 
@@ -35,7 +35,8 @@ def draw_learning(
     values = unknown = None
     if run.box.n_dims > 1:
         xs, ys, states = shown.lattice(run.box)
-        values, unknown = run.value(states), run.uncertainty(states)
+        with suppress(ValueError):  # before its first plan an agent has nothing to show
+            values, unknown = run.value(states), run.uncertainty(states)
     maps = {"values": values, "unknown": unknown}
     panels = ["curve", *(name for name, found in maps.items() if found is not None)]
     figure = Figure(figsize=(5.0 * len(panels), 4.6), layout="constrained")
@@ -52,20 +53,14 @@ def draw_learning(
         figure.colorbar(mesh, ax=drawn["unknown"], label="uncertainty, mean over actions")
         drawn["unknown"].set_title("what it does not know", fontsize=10)
     for panel in [drawn[name] for name in panels[1:]]:
-        _finish(panel, shown, seen)
+        if len(seen):
+            panel.scatter(seen[:, axes[0]], seen[:, axes[1]], s=4, color=SAMPLES, label="learned from")
+            panel.legend(loc="upper right", fontsize=8, framealpha=0.85)
+        panel.set_xlabel(axis_names[axes[0]])
+        panel.set_ylabel(axis_names[axes[1]])
         panel.set_xlim(xs[0], xs[-1])
         panel.set_ylim(ys[0], ys[-1])
     return figure
-
-
-def _finish(panel: Axes, shown: Slice, seen: FloatArray) -> None:
-    """The states that were learned from, and what the axes are."""
-    first, second = shown.axes
-    if len(seen):
-        panel.scatter(seen[:, first], seen[:, second], s=4, color=SAMPLES, label="learned from")
-        panel.legend(loc="upper right", fontsize=8, framealpha=0.85)
-    panel.set_xlabel(shown.names[first])
-    panel.set_ylabel(shown.names[second])
 
 
 def _draw_curve(axes: Axes, episodes: Sequence[EpisodeRow], best_known: float | None) -> None:
