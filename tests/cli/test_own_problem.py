@@ -91,13 +91,14 @@ def test_killed_in_the_middle_it_loses_nothing_and_goes_on_with_a_fresh_episode(
         assert store.episodes() == []
     result = say_json("resume", "R", "--problem", "my_cart.py:make_env")
     rows = [(row["steps"], row["ending"], row["transitions"]) for row in result["episodes"]]
-    assert rows == [(12, "abandoned", 12), (STEPS, "truncated", 12 + STEPS)]
+    fresh = [(STEPS, "truncated", 12 + STEPS), (STEPS, "truncated", 12 + 2 * STEPS)]
+    assert rows == [(12, "abandoned", 12), *fresh]  # two were asked for; the abandoned one does not count
     made = recorded(place / "R").transitions
     assert made[:12] == undisturbed.transitions[:12]
     assert made[12][0] == undisturbed.transitions[STEPS][0]  # the second episode begins where it begins
     again = say_json("resume", "R", "--problem", "my_cart.py:make_env", "--episodes", "3", "--plot", "p.svg")
-    assert again["episodes"][:2] == result["episodes"]
-    assert again["episodes"][2]["ending"] == "truncated"
+    assert again["episodes"][:3] == result["episodes"]
+    assert [row["ending"] for row in again["episodes"][3:]] == ["truncated"]
     assert (place / "p.svg").read_bytes().startswith(b"<?xml")
 
 

@@ -90,8 +90,13 @@ def test_fault_in_mid_episode_is_told_with_episode_and_step_and_nothing_is_lost(
             kept = [bits(row) for row in store.transitions()]
             assert len(kept) == AT - 1
             assert [row.episode for row in store.episodes()] == [1]
-        learner.learn(episodes=3)  # the same object goes on
-        assert [row.ending for row in learner.episodes] == ["truncated", "abandoned", "truncated"]
+        learner.learn(episodes=3)  # the same object goes on; what was abandoned does not count
+        assert [row.ending for row in learner.episodes] == [
+            "truncated",
+            "abandoned",
+            "truncated",
+            "truncated",
+        ]
     with RunStore.open(tmp_path, writing=False) as store:
         assert [bits(row) for row in store.transitions()][: AT - 1] == kept
 
@@ -102,7 +107,12 @@ def test_run_goes_on_in_another_process_after_a_fault(tmp_path: Path) -> None:
     with GPRMax.resume(tmp_path, Line()) as learner:
         assert learner.num_timesteps == AT - 1
         learner.learn(episodes=3)
-        assert [row.ending for row in learner.episodes] == ["truncated", "abandoned", "truncated"]
+        assert [row.ending for row in learner.episodes] == [
+            "truncated",
+            "abandoned",
+            "truncated",
+            "truncated",
+        ]
 
 
 def test_what_the_environment_said_is_told(tmp_path: Path) -> None:

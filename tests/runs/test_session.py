@@ -276,6 +276,7 @@ def test_an_outside_environment_begins_a_fresh_episode(tmp_path: Path) -> None:
             (12, "truncated"),
             (5, "abandoned"),
             (12, "truncated"),
+            (12, "truncated"),
         ]
 
 
