@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from optimist import GPRMax
 from optimist.agents import AgentSettings, GPRMaxAgent, settings_of
+from optimist.agents.settings import PlanningOptions
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.discretisation import Discretisation
+from optimist.environments.system_environment import SystemEnvironment
 from optimist.models import StoppingRule
 from optimist.models.model import Packed
 from optimist.planning import Flow, Limits, Lookahead, QFunction, solve, tabulate
@@ -502,3 +506,24 @@ def test_an_agent_brought_back_remembers_that_it_tried_something_unknown() -> No
     again.restore(agent.transitions, agent.pack())
     assert again._tried_unknown
     assert agent._tried_unknown
+
+
+@pytest.mark.parametrize("depth", [None, 0])
+def test_the_flow_is_asked_once_for_a_decision_and_what_came_of_it(
+    depth: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = AgentSettings(grid=Discretisation(nodes=(9, 9)), planning=PlanningOptions(depth=depth))
+    learner = GPRMax(SystemEnvironment("mountain-car"), settings=settings, seed=0).learn(12)
+    agent, last = learner._agent, learner._agent.transitions[-1]
+    asked: list[str] = []
+    for name in ("grow", "__call__"):
+        real = getattr(Flow, name)
+
+        def counted(*arguments: Any, real: Any = real, name: str = name) -> Any:
+            asked.append(name)
+            return real(*arguments)
+
+        monkeypatch.setattr(Flow, name, counted)
+    action = agent.act(last.next_state)
+    agent.observe(Transition(last.next_state, action, -1.0, last.next_state + 0.001, False, False))
+    assert len(asked) == 1

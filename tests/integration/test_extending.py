@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from optimist.agents import PRESETS
 from optimist.cli.main import app
 from optimist.experiments.kinds import KINDS
 from optimist.models import LEARNERS
@@ -30,7 +31,7 @@ def extended() -> Iterator[dict[str, Any]]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(script(PAGE), "extending.md", "exec", dont_inherit=True), namespace)
     yield namespace
-    for table, name in ((SYSTEMS, "cart"), (LEARNERS, "linear"), (KINDS, "random")):
+    for table, name in ((SYSTEMS, "cart"), (LEARNERS, "linear"), (KINDS, "random"), (PRESETS, "linear")):
         del table[name]
 
 
@@ -93,12 +94,15 @@ def test_new_systems_models_and_agents_are_learned_resumed_evaluated_and_drawn(
         assert whole["episodes"][-1]["total_reward"] > -40.0
 
 
-def test_a_new_system_and_agent_are_swept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_new_system_agent_and_model_are_swept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text(
-        'name = "mine"\n[[runs]]\nproblems = ["cart"]\nagents = ["random"]\nseeds = 2\nepisodes = 2\n'
-    )
+    of = 'problems = ["cart"]\nseeds = 2\nepisodes = 2\n'
+    groups = ('agents = ["random"]\n', 'agents = ["gp-rmax-exp"]\npreset = "linear"\n')
+    file.write_text('name = "mine"\n' + "".join(f"[[runs]]\n{of}{group}" for group in groups))
     made = run(capsys, "sweep", file, "--results", tmp_path / "results", "--workers", 1)
-    assert [row["status"] for row in made["runs"]] == ["done", "done"]
+    assert [row["status"] for row in made["runs"]] == ["done"] * 4
     again = run(capsys, "sweep", file, "--results", tmp_path / "results", "--workers", 1)
-    assert [row["status"] for row in again["runs"]] == ["skipped", "skipped"]
+    assert [row["status"] for row in again["runs"]] == ["skipped"] * 4
+    with RunStore.open(tmp_path / "results/mine/cart/gp-rmax-exp/seed-1", writing=False) as store:
+        assert store.header["settings"]["model"] == {"learner": "linear", "ridge": 1e-08}
+        assert set(store.plans()[-1]["model"]) == {"coefficients"}

@@ -112,8 +112,8 @@ def settings_of(
         document["grid"] = grid.model_dump(mode="json")
     if file is not None:
         given = read_document(file, "The settings")
-        model = given.get("model")
-        if isinstance(model, dict) and model.get("learner", "gp") != "gp":
+        model, learner = given.get("model"), document["model"]["learner"]
+        if isinstance(model, dict) and model.get("learner", learner) != learner:
             del document["model"]  # another learner has other settings
         document = _merged(document, given)
     return parse_settings(document)
