@@ -73,10 +73,7 @@ class Agent(Protocol):
         ...
 
     def pack(self) -> Packed | None:
-        """What it has made of its transitions; None when that is nothing.
-
-        The document says `n_transitions`: how many of them it is made of.
-        """
+        """What it has made of its first `n_transitions` (the document says so); None: nothing."""
         ...
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:

@@ -80,8 +80,7 @@ def plan(
         certificate = made.certify() if certify else None
     if plot is not None:
         _draw(found, made, rollouts, _axes(found, axes), plot)
-    depth = getattr(made.policy, "depth", 0)
-    result = _result(made, rollouts) | {"problem": found.name, "lookahead": depth}
+    result = _result(made, rollouts) | {"problem": found.name}
     if around is not None:
         result["nearby"] = _nearby(around)
     if certificate is not None:
@@ -174,6 +173,7 @@ def _result(made: KnownPlan, rollouts: Rollouts) -> dict[str, Any]:
         "low": grid.box.low.tolist(),
         "high": grid.box.high.tolist(),
         "hold": chosen.hold,
+        "lookahead": getattr(made.policy, "depth", 0),
         "backup": str(made.planner.backup),
         "sweeps": made.plan.sweeps,
         "converged": made.plan.converged,

@@ -28,10 +28,7 @@ Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of set
 
 
 class Session(Generic[A]):
-    """An agent, an environment whose observations are states, and what has happened between them.
-
-    `name` and `problem` are what the record calls the agent and the environment.
-    """
+    """An agent, its environment, what happened between them; `name` and `problem` are for the record."""
 
     def __init__(self, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> None:
         self._agent = agent

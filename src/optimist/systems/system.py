@@ -15,6 +15,8 @@ from optimist.steps import Dynamics
 from optimist.systems import gymnasium_id
 from optimist.task import Task
 
+FEW = 32  # states: handing the step to a compiled loop takes as long as stepping so many
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -78,6 +80,10 @@ class System:
                 f"Controls must have shape ({len(states)}, {n_controls}) or (1, {n_controls}); "
                 f"got {controls.shape}."
             )
-        next_states = np.empty_like(states)
-        compiled_for(step_rows, STEP_ROWS)(compiled_for(self.step, STEP), states, controls, next_states)
+        next_states, step = np.empty_like(states), compiled_for(self.step, STEP)
+        if len(states) > FEW:
+            compiled_for(step_rows, STEP_ROWS)(step, states, controls, next_states)
+        else:
+            for k in range(len(states)):
+                step(states[k], controls[k % len(controls)], next_states[k])
         return next_states
