@@ -1,6 +1,6 @@
 """How good are the plans? Every recipe of a problem, from the paper's starts and from 50 starts nearby.
 
-python examples/planning_quality.py                 # all four problems, about a minute
+python examples/planning_quality.py                 # all problems, a few minutes
 python examples/planning_quality.py mountain-car
 """
 

@@ -517,6 +517,36 @@ def test_two_nodes_share_one_cell_or_on_a_circle_the_whole_of_it() -> None:
     np.testing.assert_allclose(ring.cell_widths(0), [3.0, 3.0])
 
 
+@pytest.mark.parametrize(("n_dims", "spacing", "kind"), EVERY_GRID)
+def test_widths_at_nodes_are_those_of_their_cells(n_dims: int, spacing: str, kind: str) -> None:
+    grid = make_grid(n_dims, spacing, kind)
+    places = np.unravel_index(np.arange(grid.n_nodes), grid.shape)
+    expected = np.column_stack([grid.cell_widths(axis)[place] for axis, place in enumerate(places)])
+    np.testing.assert_allclose(grid.widths_at(grid.nodes), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_dims", "spacing", "kind"), EVERY_GRID)
+def test_widths_in_between_are_interpolated_axis_by_axis(n_dims: int, spacing: str, kind: str) -> None:
+    grid = make_grid(n_dims, spacing, kind)
+    points = points_in(grid, 30)
+    found = grid.widths_at(points)
+    weights = hat_weights(grid, points)
+    places = np.unravel_index(np.arange(grid.n_nodes), grid.shape)
+    for axis, place in enumerate(places):
+        np.testing.assert_allclose(found[:, axis], weights @ grid.cell_widths(axis)[place], rtol=1e-10)
+
+
+def test_widths_wrap_on_periodic_axes_and_stay_those_of_the_edge_on_others() -> None:
+    grid = Grid(Box([0.0, 0.0], [10.0, 10.0], [True, False]), [[0.0, 1.0, 4.0], [0.0, 1.0, 10.0]])
+    ring, line = grid.cell_widths(0), grid.cell_widths(1)
+    points = np.array([[10.0, -3.0], [7.0, 99.0], [-3.0, 0.0], [21.0, 10.0]])
+    found = grid.widths_at(points)
+    # half way across the seam twice, then the first and the second node a turn or two away
+    across = 0.5 * (ring[2] + ring[0])
+    np.testing.assert_allclose(found[:, 0], [ring[0], across, across, ring[1]], rtol=1e-12)
+    np.testing.assert_allclose(found[:, 1], [line[0], line[2], line[0], line[2]], rtol=1e-12)
+
+
 # --- what is refused ----------------------------------------------------------------------------------
 
 UNIT = Box([0.0], [1.0])

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 import optimist
 from optimist import Discretisation, GPRMax
@@ -15,16 +16,18 @@ from optimist.agents import AgentSettings, settings_of
 from optimist.models import GPDynamics
 from optimist.runs import Event, RunStore, Stepped, Updated
 from tests.environments.test_adapter import Spot, free, mountain_car
+from tests.runs.recording import ShortSystem
 
 EPISODE = 12  # steps
 
 
 def short_settings(agent: str = "gp-rmax-exp", preset: str = "ours") -> AgentSettings:
-    return settings_of(agent, preset=preset, grid=Discretisation(nodes=(9, 9)))
+    settings = settings_of(agent, preset=preset, grid=Discretisation(nodes=(9, 9)))
+    return settings if preset == "paper" else settings.model_copy(update={"first_plans": (5, 10, 20, 35)})
 
 
-def car(max_episode_steps: int | None = EPISODE) -> gymnasium.Env[Any, Any]:
-    return gymnasium.make("optimist/MountainCar-v0", max_episode_steps=max_episode_steps)
+def car(max_episode_steps: int = EPISODE) -> gymnasium.Env[Any, Any]:
+    return TimeLimit(OrderEnforcing(ShortSystem("mountain-car")), max_episode_steps)
 
 
 def made(env: gymnasium.Env[Any, Any] | None = None, **chosen: Any) -> GPRMax:

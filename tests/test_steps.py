@@ -9,7 +9,7 @@ import pytest
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.discretisation import Discretisation
+from optimist.discretisation import Discretisation, Holding
 from optimist.grid import Grid
 from optimist.planning import Flow, Lookahead, QFunction, plan, roll_out, tabulate
 from optimist.planning.certificate import certify
@@ -46,7 +46,7 @@ def not_a_number(states: FloatArray, controls: FloatArray) -> FloatArray:
 USES: dict[str, Callable[[Dynamics], object]] = {
     "successors": lambda f: successors(f, STATES, TASK.controls[:1]),
     "known": lambda f: known(f, TASK.controls)(STATES, 0),
-    "follow": lambda f: follow(TASK, known(f, TASK.controls), STATES, 0, hold=2),
+    "follow": lambda f: follow(TASK, known(f, TASK.controls), STATES, 0, holding=Holding(2)),
     "tabulate": lambda f: tabulate(GRID, TASK, known(f, TASK.controls)),
     "flow": lambda f: Flow.through(GRID, known(f, TASK.controls), 2),
     "lookahead": lambda f: Lookahead(TASK, known(f, TASK.controls), PLAN, 2).greedy(STATES),

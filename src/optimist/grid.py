@@ -114,6 +114,14 @@ class Grid:
             return np.asarray(0.5 * (nodes[2:] - nodes[:-2]))
         return np.asarray(np.gradient(nodes, np.arange(nodes.size)))
 
+    def widths_at(self, points: FloatArray) -> FloatArray:
+        """The width of a cell around each of `points` [n, d]: interpolated between those of nodes.  [n, d]"""
+        widths = np.empty(points.shape)
+        for axis, nodes in enumerate(self.axes):
+            period = float(self.box.widths[axis]) if self.box.periodic[axis] else None
+            widths[:, axis] = np.interp(points[:, axis], nodes, self.cell_widths(axis), period=period)
+        return widths
+
     def thinned(self) -> Grid:
         """Every second node of every axis; the last stays where the axis is not periodic."""
         axes = [

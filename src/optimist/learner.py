@@ -11,9 +11,11 @@ from optimist.agents import AGENTS, AgentSettings, GPRMaxAgent, settings_of
 from optimist.agents.settings import find_agent, parse_settings
 from optimist.arrays import FloatArray
 from optimist.box import Box
+from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.planning import Lookahead, Plan, QFunction
+from optimist.planning.rehearsal import Expectation
 from optimist.runs import Session
 from optimist.runs.agent_file import load_agent, save_agent
 from optimist.runs.loop import Environment, Place
@@ -85,7 +87,7 @@ class GPRMax(Session[GPRMaxAgent]):
 
     @property
     def plan(self) -> Plan:
-        """The plan it acts on."""
+        """The plan it explores with."""
         return self._agent.known().plan
 
     @property
@@ -95,8 +97,18 @@ class GPRMax(Session[GPRMaxAgent]):
 
     @property
     def policy(self) -> Lookahead | QFunction:
-        """What it acts on, for many states at a time."""
+        """The best it knows, for many states at a time. Unlike `learn`, it does not explore."""
         return self._agent.policy
+
+    @property
+    def expected(self) -> Expectation | None:
+        """What it expects an episode to earn, with `low` and `high`; None before the first plan."""
+        return self._agent.expected
+
+    @property
+    def layout(self) -> Layout:
+        """The discretisation that it has chosen."""
+        return self._agent.layout
 
     @property
     def grid(self) -> Grid:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import FloatArray, IntArray
 
 # states [n, d], controls [n, k] or [1, k] -> next states [n, d]
 Dynamics = Callable[[FloatArray, FloatArray], FloatArray]
@@ -30,6 +30,15 @@ Step = Callable[[FloatArray, int], Successors]  # states [n, d], number of the a
 def known(dynamics: Dynamics, controls: FloatArray) -> Step:
     """The step of known dynamics, under the control [n_actions, k] of each action."""
     return lambda states, action: Successors(successors(dynamics, states, controls[action : action + 1]))
+
+
+# states [n, d], controls [n, k], which of the starts each belongs to [n] -> next states [n, d]
+Imagined = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
+
+
+def imagined_through(dynamics: Dynamics) -> Imagined:
+    """Known dynamics, to rehearse in: there imagination is no other than the truth."""
+    return lambda *asked: successors(dynamics, *asked[:2])  # of whatever start
 
 
 def successors(dynamics: Dynamics, states: FloatArray, controls: FloatArray) -> FloatArray:

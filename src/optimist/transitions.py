@@ -81,6 +81,15 @@ class Transitions:
         nothing = np.zeros(n, dtype=np.bool_)
         return cls(states, actions, np.zeros(n), next_states, nothing, nothing)
 
+    @property
+    def begins(self) -> NDArray[np.bool_]:
+        """Which of them begin an episode: the first, those after an end, those that do not go on.  [n]"""
+        fresh = np.ones(len(self), dtype=np.bool_)
+        if len(self) > 1:
+            apart = (self.states[1:] != self.next_states[:-1]).any(axis=1)
+            fresh[1:] = self.terminated[:-1] | self.truncated[:-1] | apart
+        return fresh
+
     def rows(self) -> list[Transition]:
         """One by one: the opposite of `of`."""
         columns = (getattr(self, name) for name in self.__dataclass_fields__)

@@ -19,20 +19,18 @@ from tests.agents.make_golden import DIGESTS, FILE, RUNS, STEPS, golden_run, rec
 
 run = cache(golden_run)
 
-# By measured time (20 s in all), with every system and every kind of agent among them: whole runs, ...
+# By measured time (30 s in all), with every system and every kind of agent among them: whole runs, ...
 QUICK: dict[str, int | None] = dict.fromkeys(name for name in RUNS if "sarsa" in name)
 QUICK |= {
-    "mountain-car/gp-rmax-exp/ours": None,
-    "mountain-car/gp-rmax-noexp/ours": None,
     "mountain-car/gp-rmax-exp/paper": None,
-    "pendulum/gp-rmax-exp/ours": None,
-    "pendulum/gp-rmax-noexp/ours": None,
     "pendulum/gp-rmax-exp/paper": None,
     # ... or so many transitions
-    "mountain-car/gp-rmax-grid/ours": 110,
-    "pendulum/gp-rmax-grid/ours": 110,
+    "mountain-car/gp-rmax-noexp/ours": 50,
+    "pendulum/gp-rmax-exp/ours": 50,
+    "mountain-car/gp-rmax-grid/ours": 40,
     "bicycle/gp-rmax-grid/ours": 20,
-    "acrobot/gp-rmax-exp/ours": 20,
+    "acrobot/gp-rmax-exp/ours": 12,
+    "cart-pole/gp-rmax-exp/ours": 26,
 }
 
 
@@ -44,7 +42,7 @@ def recorded() -> dict[str, Any]:
 
 def test_the_record_is_of_a_run_worth_recording() -> None:
     """Default grid, more than one episode, every action tried."""
-    assert recorded()["nodes"] == [100, 100]
+    assert np.prod(recorded()["nodes"]) > 10_000
     assert len(recorded()["actions"]) == STEPS
     assert set(recorded()["actions"]) == set("012")
     assert recorded()["episodes"][0][3] == "terminated"
@@ -69,7 +67,7 @@ def test_the_same_values_are_found() -> None:
 
 def test_a_run_of_every_agent_on_every_system_is_recorded() -> None:
     assert sorted(recorded_runs()) == sorted(RUNS)
-    assert {tuple(name.split("/")[:2]) for name in RUNS} == {(s, a) for s in PAPER for a in KINDS}
+    assert {tuple(name.split("/")[:2]) for name in RUNS} >= {(s, a) for s in PAPER for a in KINDS}
     for part in (0, 1):
         assert {name.split("/")[part] for name in QUICK} == {name.split("/")[part] for name in RUNS}
     for name, document in recorded_runs().items():
@@ -86,6 +84,7 @@ def test_runs_go_as_they_did(name: str) -> None:
     if "actions" in expected:
         assert found["actions"] == expected["actions"][:most]
         assert found["plans"] == [at for at in expected["plans"] if most is None or at <= most]
+        assert found["layouts"] == expected["layouts"][: len(found["plans"])]
     ended = [row for row in expected["episodes"] if most is None or row[3] <= most]
     # but for the total reward, which may differ by rounding, an episode is whole numbers and a word
     for row, (episode, steps, total, transitions, ending) in zip(found["episodes"], ended, strict=True):

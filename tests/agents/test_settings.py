@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from optimist.agents import AGENTS, PRESETS, AgentSettings, GPRMaxAgent, settings_of
 from optimist.agents.settings import parse_settings
 from optimist.box import Box
-from optimist.discretisation import Discretisation
+from optimist.discretisation import Discretisation, Holding
 from optimist.grid import Grid
 from optimist.models import GPSettings
 from optimist.planning import Limits
@@ -36,7 +36,7 @@ def task_in(*widths: float, max_steps: int = 500, periodic: list[bool] | None = 
 
 
 def grid_for(task: Task, settings: AgentSettings) -> Grid:
-    return settings.planner(task).grid
+    return settings.chooser(task).first().grid
 
 
 def processes(settings: AgentSettings) -> GPSettings:
@@ -65,6 +65,8 @@ def test_the_paper_is_one_named_preset() -> None:
     assert paper.knownness == "gp-variance"
     assert paper.first_plans == ()
     assert paper.planning.depth == 0  # acts on Q-values
+    assert not paper.planning.rehearse
+    assert paper.grid == Discretisation(hold=1)
 
 
 def test_ours_is_another_and_the_default() -> None:
@@ -73,7 +75,9 @@ def test_ours_is_another_and_the_default() -> None:
     assert processes(ours) == GPSettings(kind="joint", subset=300)
     assert processes(ours).joint
     assert ours.knownness == "cell-variance"
-    assert ours.first_plans == (5, 10, 20, 35)
+    assert ours.first_plans == (5, 8, 12, 16, 20, 26, 32, 40, 50, 62, 76, 94, 115)
+    assert ours.grid == Discretisation()  # nothing is fixed
+    assert ours.planning.rehearse
     assert set(PRESETS) == {"ours", "paper"}
 
 
@@ -105,7 +109,7 @@ def test_the_grid_of_a_problem_takes_the_place_of_the_presets() -> None:
     for preset in PRESETS:
         found = settings_of("gp-rmax-exp", preset=preset, grid=grid)
         assert found.grid == grid
-        assert found.model_copy(update={"grid": Discretisation()}) == PRESETS[preset]
+        assert found.model_copy(update={"grid": PRESETS[preset].grid}) == PRESETS[preset]
 
 
 def test_settings_are_frozen() -> None:
@@ -117,7 +121,8 @@ def test_settings_are_frozen() -> None:
 
 
 def test_our_plans_come_early_and_then_regularly() -> None:
-    assert first_due(PRESETS["ours"], 140) == [5, 10, 20, 35, 60, 85, 110, 135]
+    early = [5, 8, 12, 16, 20, 26, 32, 40, 50, 62, 76, 94, 115]
+    assert first_due(PRESETS["ours"], 200) == [*early, 140, 165, 190]
 
 
 def test_the_papers_plans_come_every_fifty_transitions() -> None:
@@ -250,6 +255,10 @@ def test_an_unknown_key_in_a_file_is_refused(tmp_path: Path) -> None:
         ({"grid": {"limits": [-1.0]}}, "grid.limits"),
         ({"grid": {"limits": [float("inf")]}}, "grid.limits"),
         ({"grid": {"hold": 0}}, "grid.hold"),
+        ({"grid": {"budget": 0}}, "grid.budget"),
+        ({"grid": {"budget": 1e5}}, "grid.budget"),
+        ({"planning": {"rehearse": "often"}}, "planning.rehearse"),
+        ({"planning": {"challengers": 0}}, "planning.challengers"),
         ({"model": {"kind": "neural"}}, "model.kind"),
         ({"model": {"metric": "l1"}}, "model.metric"),
         ({"model": {"subset": 1}}, "model.subset"),
@@ -278,22 +287,47 @@ def test_wrong_values_are_refused_with_their_key_and_what_was_given(
 def test_entries_that_do_not_fit_the_axes_are_refused(name: str, n_dims: int) -> None:
     settings = parse_settings({"grid": {name: [3, 3]}})
     with pytest.raises(ValueError, match=rf"`grid.{name}` must have one entry per axis \({n_dims}\); got 2"):
-        settings.planner(task_in(*[1.0] * n_dims))
+        settings.chooser(task_in(*[1.0] * n_dims)).first()
     with pytest.raises(ValueError, match=rf"`grid.{name}` must have one entry per axis"):
         GPRMaxAgent(task_in(*[1.0] * n_dims), settings, seed=0)
 
 
 def test_holding_for_longer_than_an_episode_is_refused() -> None:
     settings = AgentSettings(grid=Discretisation(hold=11))
-    with pytest.raises(ValueError, match=r"`grid.hold` must be at most 10; got 11"):
+    with pytest.raises(ValueError, match=r"hold` must be .* 10; got 11"):
         GPRMaxAgent(task_in(1.0, max_steps=10), settings, seed=0)
     GPRMaxAgent(task_in(1.0, max_steps=11), settings, seed=0)
 
 
-def test_a_grid_that_does_not_fit_into_memory_is_refused_before_it_is_made() -> None:
-    settings = AgentSettings(grid=Discretisation(nodes=(2000, 2000, 2000)))
-    with pytest.raises(ValueError, match=r"must fit in memory; 2000 x 2000 x 2000"):
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [(1200, "must fit in memory; 1200 x 1200 x 1200"), (2000, "must fit in memory; 2000 x 2000 x 2000")],
+)
+def test_a_grid_that_does_not_fit_into_memory_is_refused_before_it_is_made(count: int, sentence: str) -> None:
+    settings = AgentSettings(grid=Discretisation(nodes=(count,) * 3))
+    with pytest.raises(ValueError, match=sentence):
         GPRMaxAgent(task_in(1.0, 1.0, 1.0), settings, seed=0)
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 4])
+def test_a_budget_too_small_for_any_grid_is_refused_with_the_least_that_will_do(n_dims: int) -> None:
+    task, least = task_in(*[1.0] * n_dims), 3**n_dims
+    with pytest.raises(
+        ValueError, match=rf"`grid.budget` must be at least {least}, .*; got {least - 1}"
+    ) as no:
+        GPRMaxAgent(task, AgentSettings(grid=Discretisation(budget=least - 1)), seed=0)
+    assert "\n" not in str(no.value)
+    agent = GPRMaxAgent(task, AgentSettings(grid=Discretisation(budget=least)), seed=0)
+    assert agent.grid.shape == (3,) * n_dims
+
+
+@given(n_dims=st.integers(1, 6), budget=st.integers(729, 10**6))
+def test_a_grid_keeps_to_its_budget_and_wastes_little_of_it(n_dims: int, budget: int) -> None:
+    counts = Discretisation(budget=budget).nodes_for(n_dims)
+    assert len(set(counts)) == 1
+    assert counts[0] % 2 == 1
+    assert counts[0] ** n_dims <= budget
+    assert counts[0] == 101 or (counts[0] + 2) ** n_dims > budget
 
 
 @pytest.mark.parametrize("learner", ["neural", 7])
@@ -309,7 +343,7 @@ def test_a_learner_that_is_not_in_the_table_is_refused_with_those_that_are(learn
 def test_a_grid_that_is_not_given_has_a_node_in_the_middle_of_every_axis(n_dims: int) -> None:
     grid = grid_for(task_in(*[2.0] * n_dims), AgentSettings())
     assert all((axis == 0.0).any() for axis in grid.axes)
-    assert grid.n_nodes <= 300_000
+    assert grid.n_nodes <= AgentSettings().grid.budget
 
 
 def test_limits_cut_the_box_where_it_is_wider() -> None:
@@ -341,11 +375,12 @@ def test_an_agent_plans_as_its_settings_say() -> None:
     settings = parse_settings(
         {"grid": {"nodes": [5, 4], "hold": 2}, "planning": {"tolerance": 0.3, "max_sweeps": 7, "depth": 3}}
     )
-    planner = settings.planner(task)
+    planner, first = settings.planner(task), settings.chooser(task).first()
     assert planner.task is task
-    assert planner.grid.shape == (5, 4)
-    assert (planner.discretisation, planner.depth) == (settings.grid, 3)
     assert planner.limits == Limits(0.3, 7, relative=True)
+    assert first.grid.shape == (5, 4)
+    assert (first.holding, first.depth) == (Holding(2), 3)
+    assert GPRMaxAgent(task, settings, seed=0).layout.holding == Holding(2)
 
 
 # --- there and back -------------------------------------------------------------------------------------

@@ -182,8 +182,11 @@ def test_no_room_holds_the_motion_of_a_system() -> None:
     assert motion_in(FILES) == []
 
 
+WRITTEN = [name.replace("-", "_") for name in NAMES]  # one of them borrows its step
+
+
 @pytest.mark.parametrize("place", ["compiled/dynamics_{}.py", "agents/{}.py", "{}.py", "runs/{}.py"])
-@pytest.mark.parametrize("name", [name.replace("-", "_") for name in NAMES])
+@pytest.mark.parametrize("name", [name for name in WRITTEN if "def step(" in FILES[f"systems/{name}.py"]])
 def test_a_system_would_be_found_anywhere_else(name: str, place: str) -> None:
     """The real ones, moved; under other names of what they take as well."""
     text = FILES[f"systems/{name}.py"]
@@ -241,18 +244,31 @@ def test_motion_is_known_by_its_shape(shape: str) -> None:
     assert motion_in(with_changes(changes)) == [told]
 
 
+PROCESS = "compiled/process.py"  # a covariance is an exponential, of angles of their cosines and sines
+
+
 def test_compiled_code_computes_no_physics() -> None:
     """It counts, multiplies and adds: no sine, no root, nothing that a law of nature would need."""
-    used = set()
     for path, text in FILES.items():
         if room_of(module_of(path)) == "compiled":
-            used |= {
+            used = {
                 node.attr
                 for node in ast.walk(parsed(text))
                 if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np", "numpy", "math")
             }
             assert "math" not in imports(path, FILES)
-    assert used <= {"empty", "floor", "full", "int32", "int64", "uint32"}
+            more = {"cos", "exp", "sin"} if path == PROCESS else set()
+            assert used <= {"empty", "floor", "full", "int32", "int64", "uint32"} | more, path
+
+
+def test_compiled_processes_know_no_numbers_but_those_they_are_given() -> None:
+    """A law of nature has constants; the one of a squared exponential is a half."""
+    numbers = {
+        node.value
+        for node in ast.walk(parsed(FILES[PROCESS]))
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    }
+    assert numbers <= {0, 1, 2, 0.5}
 
 
 def test_compiled_code_is_found() -> None:

@@ -36,8 +36,9 @@ name = "longer"
 [[runs]]
 problems = ["mountain-car"]
 agents = ["gp-rmax-exp"]
+preset = "paper"
 seeds = 2
-episodes = 1
+episodes = 4
 """
 IDS = [f"trial/mountain-car/sarsa-coarse/seed-{seed}" for seed in range(3)]
 MAGIC = {".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml"}

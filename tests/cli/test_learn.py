@@ -14,23 +14,29 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 from optimist import GPRMax
+from optimist.agents import settings_of
 from optimist.experiments.online import start_run
 from optimist.experiments.problems import find_problem
 from optimist.runs import RunStore
+from optimist.systems import gymnasium_id
 from tests.cli.running import Say, SayJson, heed_ctrl_c, only_object, require_refused, run
 from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded
 
 SETTINGS = """
 [grid]
 nodes = [21, 21]
+[planning]
+depth = 1
 [stopping]
 mean_drift_tolerance = 1e-12
 """
-LEARN_KEYS = {"run", "agent", "problem", "seed", "episodes", "stopped_learning_at"}
-EPISODE_KEYS = {"episode", "steps", "total_reward", "transitions"}
+LEARN_KEYS = {"run", "agent", "problem", "seed", "episodes", "stopped_learning_at", "rehearsal"}
+EPISODE_KEYS = {"episode", "steps", "total_reward", "transitions", "expected"}
+REHEARSAL_KEYS = {"layout", "nodes", "hold", "until_crossed", "mean_hold", "lookahead", "tried", "expected"}
 
 
 @pytest.fixture
@@ -81,8 +87,36 @@ def test_learn_prints_one_json_object_with_the_contract_keys(
     assert set(episode) >= EPISODE_KEYS
     assert episode["episode"] == 1
     assert episode["steps"] == episode["transitions"] == -episode["total_reward"]
+    assert episode["expected"] is None  # it knew nothing when it began
     assert result["stopped_learning_at"] is None  # its tolerance is tiny
+    assert set(result["rehearsal"]) >= REHEARSAL_KEYS
+    assert result["rehearsal"]["nodes"] == [21, 21]
     assert recorded(directory) == undisturbed
+
+
+@pytest.mark.parametrize("name", ["mountain-car", "cart-pole"])
+def test_from_python_and_by_the_command_the_same_is_learned(
+    name: str, tmp_path: Path, say_json: SayJson
+) -> None:
+    """Nothing but what its environment says is told to an agent, whoever calls it and whatever it learns."""
+    file = tmp_path / "settings.toml"
+    plans = "first_plans = [10, 40]\nreplan_every = 100\n"
+    file.write_text(plans + "[grid]\nbudget = 300\n[planning]\ndepth = 1\n")
+    result = say_json(
+        "learn", name, "--episodes", "2", "--seed", "3", "--run", str(tmp_path / "command"),
+        "--settings", str(file),
+    )  # fmt: skip
+    env = gymnasium.make(gymnasium_id(name))
+    settings = settings_of("gp-rmax-exp", file=file)
+    with GPRMax(env, settings=settings, seed=3, run=tmp_path / "python") as learner:
+        learner.learn(episodes=2)
+    assert recorded(tmp_path / "python") == recorded(tmp_path / "command")
+    assert result["episodes"] == [asdict(row) for row in learner.episodes]
+    first, second = result["episodes"]
+    assert first["expected"] is None
+    assert second["expected"] is not None
+    assert result["rehearsal"]["tried"]
+    assert result["rehearsal"]["layout"] == learner.layout.name
 
 
 def test_resume_goes_on_with_as_many_episodes_as_asked_for(tmp_path: Path, finished: Path, say: Say) -> None:
@@ -92,6 +126,9 @@ def test_resume_goes_on_with_as_many_episodes_as_asked_for(tmp_path: Path, finis
     result = only_object(out)
     assert set(result) >= LEARN_KEYS
     assert [row["episode"] for row in result["episodes"]] == [1, 2]
+    first, second = (row["expected"] for row in result["episodes"])
+    assert first is None
+    assert -500.0 <= second < 0.0
     code, out, err = say("resume", str(directory), "--json")  # nothing left to do; two are remembered
     assert (code, err) == (0, "")
     assert only_object(out)["episodes"] == result["episodes"]
@@ -117,8 +154,10 @@ def test_learn_without_json_tells_the_learning_curve(tmp_path: Path, settings: s
         "--plot", str(tmp_path / "learned.png"),
     )  # fmt: skip
     assert (code, err) == (0, "")
-    assert "21 x 21 nodes" in out
+    assert "its nodes: 21 x 21, " in out
+    assert "it expects an episode to earn -" in out
     assert "episode 1: total reward" in out
+    assert "(expected" not in out  # nothing was known when it began
     assert f"optimist resume {tmp_path / 'run'}" in out
     assert (tmp_path / "learned.png").read_bytes().startswith(b"\x89PNG")
 
@@ -379,8 +418,11 @@ def test_what_is_no_option_or_no_number_is_a_usage_error(
         ("s.toml", "[grid]\nnodes = [21, 'many']", "nodes"),
         ("s.toml", "[grid]\nnodes = [200000, 200000]", "memory"),
         ("s.toml", "[grid]\nspacing = [1.0]", "grid.spacing"),
+        ("s.toml", "[grid]\nbudget = 8", "`grid.budget` must be at least 9"),
+        ("s.toml", "[grid]\nbudget = 0", "grid.budget"),
+        ("s.toml", "[planning]\nchallengers = 0", "planning.challengers"),
         ("s.toml", "[grid]\nlimits = [1.0, -1.0]", "limits"),
-        ("s.toml", "[grid]\nhold = 501", "grid.hold"),
+        ("s.toml", "[grid]\nhold = 501", "`hold` must be a whole number from 1 to 500; got 501"),
         ("s.toml", "knownness = 'magic'", "knownness"),
         ("s.toml", "first_plans = [10, 5]", "increasing"),
         ("s.toml", "first_plans = [0]", "first_plans"),
@@ -503,7 +545,7 @@ def run_with_small_files(limit: int, *arguments: str) -> subprocess.CompletedPro
 def test_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_space(
     tmp_path: Path, say: Say, what: str, nodes: int, most: int
 ) -> None:
-    (tmp_path / "settings.toml").write_text(f"[grid]\nnodes = [{nodes}, {nodes}]\n")
+    (tmp_path / "settings.toml").write_text(f"[grid]\nnodes = [{nodes}, {nodes}]\n[planning]\ndepth = 1\n")
     arguments = ["learn", "mountain-car", "--episodes", "1", "--settings", str(tmp_path / "settings.toml")]
     full, roomy = tmp_path / "full", tmp_path / "roomy"
     ran = run_with_small_files(150_000, *arguments, "--run", str(full), "--json")

@@ -70,7 +70,7 @@ def test_where_it_is_recorded_is_named_by_file_and_function(place: Path, say: Sa
         "learn", "below/my_cart.py:make_blind_env", "--episodes", "1", "--settings", "quick.toml"
     )
     assert (code, err) == (0, "")
-    assert "on 15 x 15 nodes" in out
+    assert "its nodes: 15 x 15, " in out
     assert Path("runs/my_cart.make_blind_env/gp-rmax-exp/seed-0/run.sqlite").is_file()
     assert n_executed(place / "below" / "my_cart.py") == 1
 

@@ -13,13 +13,14 @@ from tests.cli.running import Say, SayJson, run, run_json
 
 CONTRACT = {
     "problem", "nodes", "n_nodes", "sweeps", "converged", "residual", "total_reward", "steps", "seconds",
-    "rollouts",
+    "rollouts", "layout", "tried", "expected", "hold", "until_crossed", "mean_hold", "lookahead",
 }  # fmt: skip
 
 
 def test_mountain_car_takes_103_steps_and_json_has_the_contract_keys() -> None:
     result = run_json("plan", "mountain-car", "--nodes", "100,100")
     assert set(result) >= CONTRACT
+    assert "spacing" not in result  # the nodes lie where they were placed
     assert result["nodes"] == [100, 100]
     assert result["n_nodes"] == 10_000
     assert result["converged"]
@@ -28,8 +29,36 @@ def test_mountain_car_takes_103_steps_and_json_has_the_contract_keys() -> None:
     assert result["rollouts"][0]["terminated"]
 
 
+def test_what_is_not_fixed_is_tried_out_and_the_best_is_kept(say_json: SayJson) -> None:
+    result = say_json("plan", "mountain-car")
+    assert set(result) >= CONTRACT
+    assert result["n_nodes"] <= 3 * 101**2
+    tried = result["tried"]
+    assert len(tried) > 5
+    assert tried[0][0] == "uniform"
+    assert [result["layout"], result["expected"]] in tried
+    totals = [total for _, total in tried]
+    assert totals[0] <= result["expected"] <= max(totals)
+    assert (result["steps"], result["total_reward"]) == (103, -103.0)
+
+
+def test_what_was_tried_out_is_told(say: Say) -> None:
+    code, out, err = say("plan", "pendulum", "--budget", "500")
+    assert (code, err) == (0, "")
+    assert "  tried out: uniform -" in out
+    assert ", closely placed -" in out
+
+
+def test_a_budget_bounds_the_nodes(say_json: SayJson) -> None:
+    result = say_json("plan", "bicycle", "--budget", "700", "--hold", "1", "--lookahead", "0")
+    assert max(result["nodes"]) <= 101
+    assert result["n_nodes"] <= 3 * 700 * 1.3  # for a last polish, and counts are whole
+    assert result["tried"][-1][0].endswith(", polished")
+    assert (result["hold"], result["lookahead"]) == (1, 0)
+
+
 def test_the_headline_is_the_worst_of_the_starts(say_json: SayJson) -> None:
-    result = say_json("plan", "bicycle", "--nodes", "6,6,6,6")
+    result = say_json("plan", "bicycle", "--nodes", "6,6,6,6", "--hold", "1", "--lookahead", "0")
     assert len(result["rollouts"]) == 2
     assert result["total_reward"] == min(episode["total_reward"] for episode in result["rollouts"])
 
@@ -40,7 +69,9 @@ def test_certificate_nearby_starts_and_options_are_reported(say_json: SayJson) -
         "--tolerance", "1e-3", "--max-sweeps", "5000", "--certify", "--nearby", "3", "--hold", "2",
         "--lookahead", "1",
     )  # fmt: skip
-    assert result["spacing"] == [1.0, 1.5]
+    assert result["tried"] == [["uniform, 2 steps held, looking 1 ahead", result["expected"]]]
+    assert result["layout"] == result["tried"][0][0]
+    assert (result["until_crossed"], result["mean_hold"]) == (False, 2.0)
     assert (result["backup"], result["hold"], result["lookahead"]) == ("eq7-exact", 2, 1)
     certificate = result["certificate"]
     assert 0.0 < certificate["lower"] <= certificate["residual"] < certificate["upper"]
@@ -50,7 +81,7 @@ def test_certificate_nearby_starts_and_options_are_reported(say_json: SayJson) -
 
 
 def test_no_upper_bound_is_null_with_discount_1(say_json: SayJson) -> None:
-    result = say_json("plan", "acrobot", "--nodes", "7,7,7,7", "--lookahead", "0", "--certify")
+    result = say_json("plan", "acrobot", "--nodes", "7,7,7,7", "--lookahead", "0", "--hold", "1", "--certify")
     assert result["certificate"]["upper"] is None
 
 
@@ -59,7 +90,7 @@ def test_uniform_spacing_and_the_papers_recipe_agree(say_json: SayJson) -> None:
                     "--lookahead", "0")  # fmt: skip
     paper = say_json("plan", "bicycle", "--recipe", "paper", "--nodes", "5,5,5,5")
     assert ours["total_reward"] == paper["total_reward"]
-    assert paper["spacing"] == [1.0] * 4
+    assert ours["layout"] == paper["layout"] == "uniform, single steps, looking 0 ahead"
 
 
 def test_not_converging_is_told_not_failed(say: Say) -> None:
@@ -91,11 +122,17 @@ def test_slice_of_a_4d_system_is_drawn(tmp_path: Path, say_json: SayJson) -> Non
     [
         (
             ["plan", "moon-lander"],
-            "must be one of mountain-car, pendulum, bicycle, acrobot, or your own as FILE.py:FUNCTION; "
-            "got 'moon-lander'",
+            "must be one of mountain-car, pendulum, bicycle, acrobot, cart-pole, cart-pole-rail, or your own "
+            "as FILE.py:FUNCTION; got 'moon-lander'",
         ),
         (["plan", "mountain-car", "--nodes", "100"], "--nodes must be one whole number per axis (2)"),
         (["plan", "mountain-car", "--nodes", "100,1"], "--nodes must be at least 2 on every axis; got 100,1"),
+        (
+            ["plan", "acrobot", "--budget", "20"],
+            "`grid.budget` must be at least 81, three nodes",
+        ),
+        (["plan", "mountain-car", "--budget", "8"], "`grid.budget` must be at least 9"),
+        (["plan", "mountain-car", "--budget", "0"], "--budget must be at least 1; got 0"),
         (["plan", "mountain-car", "--nodes", "a,b"], "--nodes must be one whole number per axis (2)"),
         (["plan", "mountain-car", "--nodes", "10.5,10"], "--nodes must be one whole number per axis (2)"),
         (["plan", "bicycle", "--spacing", "1,2"], "--spacing must be one number per axis (4)"),
@@ -104,7 +141,7 @@ def test_slice_of_a_4d_system_is_drawn(tmp_path: Path, say_json: SayJson) -> Non
         (["plan", "mountain-car", "--backup", "eq8"], "--backup must be one of v-exact"),
         (["plan", "mountain-car", "--tolerance", "0"], "`tolerance` must be positive; got 0.0"),
         (["plan", "mountain-car", "--max-sweeps", "0"], "`max_sweeps` must be at least 1; got 0"),
-        (["plan", "mountain-car", "--recipe", "fine"], "--recipe must be one of paper, ours"),
+        (["plan", "mountain-car", "--recipe", "fine"], "--recipe must be one of ours, paper"),
         (["plan", "mountain-car", "--hold", "0"], "--hold must be at least 1; got 0"),
         (["plan", "mountain-car", "--lookahead", "-1"], "--lookahead must be at least 0; got -1"),
         (["plan", "mountain-car", "--nearby", "-2"], "--nearby must be at least 0; got -2"),
@@ -114,9 +151,13 @@ def test_slice_of_a_4d_system_is_drawn(tmp_path: Path, say_json: SayJson) -> Non
         (["plan", "acrobot", "--nodes", "200,200,200,200"], "must fit in memory"),
         (["plan", "acrobot", "--nodes", "900,900,900,900"], "must fit in memory"),
         (["plan", "mountain-car", "--nodes", "1000000000,2"], "must fit in memory"),
+        (["plan", "mountain-car", "--nodes", "500000000,2"], "must fit in memory"),
         (["plan", "mountain-car", "--nodes", "9" * 400 + ",2"], "--nodes must be one whole number per axis"),
         (["plan", "acrobot", "--lookahead", "24"], "from 1 to 18 steps with 2 actions"),
-        (["plan", "mountain-car", "--hold", "100000"], "`grid.hold` must be at most 500; got 100000"),
+        (
+            ["plan", "mountain-car", "--hold", "100000"],
+            "`hold` must be a whole number from 1 to 500; got",
+        ),
         (["plan", "mountain-car", "--tolerance", "inf"], "`tolerance` must be positive; got inf"),
         (["plan", "mountain-car", "--spacing", "2000,1"], "must be increasing"),
     ],

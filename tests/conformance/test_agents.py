@@ -19,6 +19,7 @@ import pytest
 
 import optimist
 from optimist.agents import AGENTS, PRESETS, AgentSettings, settings_of
+from optimist.agents.settings import PlanningOptions
 from optimist.arrays import FloatArray
 from optimist.discretisation import Discretisation
 from optimist.environments.system_environment import SystemEnvironment
@@ -134,7 +135,8 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if agent in AGENTS:
         file = tmp_path_factory.mktemp("settings") / "tiny.toml"
         file.write_text(
-            f"[grid]\nnodes = {list(nodes_for(problem.task.box.n_dims))}\n[model]\nrefit_growth = 9.0\n",
+            "first_plans = [5, 12, 24]\n[planning]\ndepth = 1\n[model]\nrefit_growth = 9.0\n"
+            f"[grid]\nnodes = {list(nodes_for(problem.task.box.n_dims))}\n",
             encoding="utf-8",
         )
     heard: list[Event] = []
@@ -261,7 +263,11 @@ def task_of(environment: str) -> Task:
 
 
 def tiny(n_dims: int, agent: str, preset: str) -> AgentSettings:
-    return settings_of(agent, preset=preset, grid=Discretisation(nodes=nodes_for(n_dims)))
+    settings = settings_of(agent, preset=preset, grid=Discretisation(nodes=nodes_for(n_dims)))
+    if preset == "paper":
+        return settings
+    planning = PlanningOptions(depth=1) if n_dims > 2 else settings.planning  # rehearsals take time
+    return settings.model_copy(update={"first_plans": (5, 20, 50), "planning": planning})
 
 
 def made(

@@ -459,10 +459,8 @@ def test_an_end_at_the_wrong_place_is_told_once() -> None:
     assert "`is_terminal` says True" in early
 
 
-def test_a_box_that_cuts_the_ends_off_is_told_once() -> None:
-    (sentence,) = warned_by(cart_pole(low=[-2.4, -4.0, -0.2, -4.0], high=[2.4, 4.0, 0.2, 4.0]))
-    assert "outside the box" in sentence
-    assert "Widen `low` and `high`" in sentence
+def test_a_box_may_end_where_episodes_do() -> None:
+    assert warned_by(cart_pole(low=[-2.4, -4.0, -0.2, -4.0], high=[2.4, 4.0, 0.2, 4.0])) == []
 
 
 # Refusals before anything is learned

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
 
+from optimist.agents import settings_of
+from optimist.discretisation import Discretisation
 from optimist.experiments.kinds import learning_settings
-from optimist.experiments.problems import Problem, find_problem, require_problem
+from optimist.experiments.problems import OURS, Problem, find_problem, require_problem
 from optimist.runs.loop import reset_seed
 from optimist.systems import NAMES, SYSTEMS
 from optimist.systems.system import Recipe
@@ -36,7 +38,8 @@ def test_ours_is_all_that_its_system_says(name: str) -> None:
     assert problem.dynamics is system.dynamics
     assert problem.axis_names == system.axis_names
     assert problem.best_known == system.best_known
-    assert problem.recipes == system.recipes
+    assert problem.recipes == {"ours": OURS, **system.recipes}
+    assert Recipe(Discretisation(), lookahead=None) == OURS  # nothing is fixed, whatever the system
     assert np.array_equal(problem.starts, system.starts)
     assert np.array_equal(problem.nearby_starts(7, seed=3), system.nearby_starts(7, seed=3))
 
@@ -110,10 +113,15 @@ def test_what_is_not_known_cannot_be_planned_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("preset", ["ours", "paper"])
-def test_an_agent_is_given_the_grid_of_the_recipe_or_none(preset: str, cart: Problem) -> None:
+def test_an_agent_is_given_the_papers_grid_or_none(preset: str, cart: Problem) -> None:
     assert learning_settings("gp-rmax-exp", cart, preset).grid.nodes is None
     acrobot = find_problem("acrobot")
     assert learning_settings("gp-rmax-exp", acrobot, preset).grid == acrobot.recipes[preset].grid
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_of_ours_an_agent_is_told_no_more_than_of_anybodys(name: str) -> None:
+    assert learning_settings("gp-rmax-exp", find_problem(name)) == settings_of("gp-rmax-exp")
 
 
 def test_files_of_the_same_name_do_not_get_in_each_others_way(cart: Problem, tmp_path: Path) -> None:

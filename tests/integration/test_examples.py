@@ -13,7 +13,7 @@ CASES = {
     "known_model.py": ([], "converged: True"),
     "environments.py": ([], "Acrobot: total reward"),
     "learning_results.py": (["mountain-car", "--seeds", "1", "--episodes", "2"], "median per episode:"),
-    "planning_quality.py": (["mountain-car"], "| mountain-car | ours | 100 x 100 | -103 |"),
+    "planning_quality.py": (["mountain-car"], "| mountain-car | paper | 100 x 100 | -103 |"),
     "sarsa_search.py": (
         ["pendulum", "--seeds", "1", "--episodes", "4"],
         "| sarsa-coarse, best, fresh seeds |",
@@ -29,6 +29,14 @@ def test_every_example_is_tried_here() -> None:
 def test_example_makes_its_point(name: str, tmp_path: Path) -> None:
     arguments, says = CASES[name]
     assert says in printed([str(ROOT / "examples" / name), *arguments], tmp_path)
+
+
+def test_planning_quality_tells_what_is_chosen_too(tmp_path: Path) -> None:
+    said = printed([str(ROOT / "examples" / "planning_quality.py"), "mountain-car"], tmp_path)
+    (ours,) = [line for line in said.splitlines() if line.startswith("| mountain-car | ours |")]
+    cells = [cell.strip() for cell in ours.strip("|").split("|")]
+    assert float(cells[3]) >= -105.0
+    assert cells[6] == "50 of 50"
 
 
 def test_model_learning_draws_what_a_model_knows(tmp_path: Path) -> None:

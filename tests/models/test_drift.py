@@ -49,10 +49,13 @@ def test_models_that_agree_have_no_drift() -> None:
 @pytest.mark.parametrize("counts", [(21, 36), (5, 12), (2, 90)])
 @pytest.mark.parametrize("cells", [0.25, 1.0, 1.5])
 @pytest.mark.parametrize("axis", [0, 1], ids=["not-periodic", "periodic"])
-def test_a_shift_is_measured_in_cells(counts: tuple[int, int], cells: float, axis: int) -> None:
+def test_a_shift_is_measured_in_cells_of_at_most_a_twentieth_of_the_axis(
+    counts: tuple[int, int], cells: float, axis: int
+) -> None:
     grid = Grid.uniform(BOX, counts)
     shift = [0.0, 0.0]
-    shift[axis] = cells * float(np.diff(grid.axes[axis])[0])
+    cell = min(float(np.diff(grid.axes[axis])[0]), float(BOX.widths[axis]) / 20.0)
+    shift[axis] = cells * cell
     found = drift(Shifting((0.0, 0.0)), Shifting((shift[0], shift[1])), grid)
     assert found.mean_drift == pytest.approx(cells)
     assert found.uncertainty_drift == 0.0
@@ -134,9 +137,53 @@ def test_check_points_cover_every_axis_evenly(n_dims: int) -> None:
         assert counts.max() <= 2 * counts.min()
 
 
-def test_check_points_do_not_depend_on_the_nodes() -> None:
-    one, other = Grid.uniform(BOX, [4, 4]), Grid.spaced(BOX, [50, 31], [2.0, 1.0])
-    np.testing.assert_array_equal(check_points(one), check_points(other))
+@pytest.mark.parametrize("counts", [(2, 2), (4, 7), (51, 30)])
+def test_check_points_do_not_depend_on_how_many_uniform_nodes_there_are(counts: tuple[int, int]) -> None:
+    points = check_points(Grid.uniform(BOX, counts))
+    np.testing.assert_allclose(points, check_points(Grid.uniform(BOX, [11, 10])), rtol=1e-12, atol=1e-12)
+
+
+CROWDED = (
+    Grid.spaced(BOX, [50, 31], [2.0, 1.0]),
+    Grid(BOX, [np.array([-1.0, 0.5, 0.6, 0.65, 0.7, 1.0]), np.array([20.0, 25.0, 30.0, 200.0, 340.0])]),
+)
+
+
+@pytest.mark.parametrize("grid", CROWDED, ids=["spaced", "by-hand"])
+def test_check_points_lie_where_the_nodes_are(grid: Grid) -> None:
+    """A tenth of the cells between one and the next, on a periodic axis around the seam, too."""
+    points = check_points(grid)
+    assert points.shape == (100, 2)
+    assert (points >= BOX.low).all()
+    assert (points <= BOX.high).all()
+    for axis, nodes in enumerate(grid.axes):
+        ends = np.append(nodes[1:], nodes[0] + BOX.widths[axis]) if BOX.periodic[axis] else nodes[1:]
+        begins = nodes[: len(ends)]
+        found = np.unique(points[:, axis].round(9))
+        if BOX.periodic[axis]:
+            found = np.sort(nodes[0] + (found - nodes[0]) % BOX.widths[axis])
+        passed = [((place - begins) / (ends - begins)).clip(0.0, 1.0).sum() for place in found]
+        np.testing.assert_allclose(passed, (np.arange(10) + 0.5) / 10 * len(ends), atol=1e-6)
+
+
+def test_what_changes_where_the_nodes_are_counts_for_more() -> None:
+    @dataclass(frozen=True)
+    class Local:
+        """Unsure of one narrow place."""
+
+        uncertainty: float
+
+        def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
+            return Successors(states, np.where(np.abs(states[:, 0]) < 0.15, self.uncertainty, 0.0))
+
+    before, after = cast(Model, Local(1.0)), cast(Model, Local(0.0))
+    close = [np.array([-1.0, *np.linspace(-0.1, 0.1, 9), 1.0]), np.linspace(0.0, 324.0, 10)]
+    even, crowded = (
+        measure_drift(before, after, grid, CONTROLS).uncertainty_drift
+        for grid in (Grid.uniform(BOX, [11, 10]), Grid(BOX, close))
+    )
+    assert even == pytest.approx(0.2)
+    assert crowded == pytest.approx(0.8)
 
 
 # --- the stopping rule --------------------------------------------------------------------------
@@ -170,7 +217,9 @@ def test_once_is_not_enough_by_default() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -0.1, np.nan])
-@pytest.mark.parametrize("name", ["mean_drift_tolerance", "uncertainty_drift_tolerance", "surprise"])
+@pytest.mark.parametrize(
+    "name", ["mean_drift_tolerance", "uncertainty_drift_tolerance", "surprise", "disappointment"]
+)
 def test_tolerances_that_are_not_positive_are_refused(name: str, bad: float) -> None:
     with pytest.raises(ValueError, match=rf"{name}\n.*(greater than 0|finite).*input_value={bad}"):
         StoppingRule.model_validate({name: bad})

@@ -196,14 +196,17 @@ def of_cells(grid: Grid, variances: Variances) -> FloatArray:
 
 
 def naive_cell_variance(grid: Grid, variances: Variances) -> list[float]:
-    """max_i v_i s_i^2 / (s_i^2 + h_i^2), node by node, v_i the share of the prior variance that is left."""
+    """max_i v_i s_i^2 / (s_i^2 + h_i^2), node by node, v_i the share of the prior variance that is left.
+
+    h_i is the width of the cell, a twentieth of the axis at most.
+    """
     expected = []
     for node in range(grid.n_nodes):
         places = np.unravel_index(node, grid.shape)
         products = []
         for axis in range(grid.n_dims):
             share, prior = float(variances.normalised[axis, node]), float(variances.priors[axis])
-            width = float(grid.cell_widths(axis)[places[axis]])
+            width = min(float(grid.cell_widths(axis)[places[axis]]), float(grid.box.widths[axis]) / 20.0)
             squared = share * prior
             products.append(share * squared / (squared + width**2))
         expected.append(max(products))
@@ -213,7 +216,8 @@ def naive_cell_variance(grid: Grid, variances: Variances) -> list[float]:
 @both_boxes
 def test_cell_variance_is_that_of_a_loop_over_nodes_and_coordinates(box: Box) -> None:
     uneven = Grid.spaced(box, [6, 5], [2.0, 1.5])
-    for grid in (Grid.uniform(box, [4, 7]), uneven):
+    fine = Grid.uniform(box, [31, 44])
+    for grid in (Grid.uniform(box, [4, 7]), uneven, fine, Grid.spaced(box, [21, 35], [2.0, 1.5])):
         for priors in ([1.0, 1.0], [1e-3, 30.0], [4.0, 1e-8]):
             variances = some_variances(grid, priors)
             np.testing.assert_allclose(of_cells(grid, variances), naive_cell_variance(grid, variances))
@@ -246,18 +250,29 @@ def test_cells_much_smaller_than_the_prior_spread_leave_the_variance_as_it_is(bo
 @both_boxes
 def test_cells_much_larger_than_the_prior_spread_make_everything_known(box: Box) -> None:
     grid = Grid.uniform(box, [5, 4])
-    assert of_cells(grid, some_variances(grid, (1e-4 * box.widths) ** 2)).max() < 1e-6
+    assert of_cells(grid, some_variances(grid, (1e-5 * box.widths) ** 2)).max() < 1e-6
 
 
 @both_boxes
 def test_cell_variance_grows_with_the_variance_and_with_finer_cells(box: Box) -> None:
-    coarse, fine = Grid.uniform(box, [5, 4]), Grid.uniform(box, [9, 8])
-    priors = (0.3 * box.widths) ** 2
-    levels = [of_cells(coarse, Variances(np.full((2, 20), v), priors)) for v in (0.0, 0.1, 0.5, 1.0)]
+    coarse, fine = Grid.uniform(box, [22, 21]), Grid.uniform(box, [43, 42])
+    priors = (0.08 * box.widths) ** 2
+    levels = [of_cells(coarse, Variances(np.full((2, 22 * 21), v), priors)) for v in (0.0, 0.1, 0.5, 1.0)]
     assert (np.diff(levels, axis=0) > 0.0).all()
     np.testing.assert_array_equal(levels[0], 0.0)
-    finer = of_cells(fine, Variances(np.full((2, 72), 0.5), priors))
+    finer = of_cells(fine, Variances(np.full((2, 43 * 42), 0.5), priors))
     assert finer.min() > levels[2].max()
+
+
+@both_boxes
+def test_coarse_cells_count_as_a_twentieth_of_the_axis(box: Box) -> None:
+    """Or ignorance would look harmless on a coarse grid."""
+    priors = (0.08 * box.widths) ** 2
+    expected = 0.5 * (0.5 * 0.08**2) / (0.5 * 0.08**2 + 0.05**2)
+    for counts in ([2, 3], [5, 4], [15, 20]):
+        grid = Grid.uniform(box, counts)
+        found = of_cells(grid, Variances(np.full((2, grid.n_nodes), 0.5), priors))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @both_boxes

@@ -46,7 +46,7 @@ def reward(task: Task, state: FloatArray, action: int, next_state: FloatArray) -
 def follow(task: Task, step: ScalarStep, state: FloatArray, action: int, hold: int) -> Followed:
     """One step with its uncertainty beside it, or several with theirs folded in."""
     if over(task, state):
-        return Followed(state, 0.0, 0.0)
+        return Followed(state, reward(task, state, action, state), 0.0)
     if hold > 1:
         return folded(task, step, state, action, hold)
     next_state, uncertainty = step(state, action)
@@ -55,17 +55,56 @@ def follow(task: Task, step: ScalarStep, state: FloatArray, action: int, hold: i
 
 
 def folded(task: Task, step: ScalarStep, state: FloatArray, action: int, hold: int) -> Followed:
-    """V = (1 - c) (r + g V') + c V_MAX, written out `hold` times; a terminal state is worth nothing."""
+    """V = (1 - c) (r + g V') + c V_MAX, written out `hold` times; a path is over where it ends.
+
+    A state that has ended before is worth what entering it pays.
+    """
     if over(task, state):
-        return Followed(state, 0.0, 0.0)
+        return Followed(state, reward(task, state, action, state), 0.0)
     next_state, uncertainty = step(state, action)
     rest = Followed(next_state, 0.0, 0.0 if over(task, next_state) else 1.0)
-    if hold > 1:
+    if hold > 1 and not over(task, next_state):
         rest = folded(task, step, next_state, action, hold - 1)
     share = 1.0 - uncertainty
     earned = reward(task, state, action, next_state) + task.discount * rest.reward
     earned = share * earned + uncertainty * task.optimistic_value
     return Followed(rest.end, earned, share * task.discount * rest.discount)
+
+
+def crossing(
+    task: Task, step: ScalarStep, state: FloatArray, action: int, most: int, widths: FloatArray
+) -> tuple[Followed, int]:
+    """A control held until the path has moved by `widths` [d] on some axis, ended, or for `most` steps.
+
+    What is uncertain on the way is folded in. It is let go, too, of a path that is too slow to cross anything
+    in `most` steps, and of one of which no more than half is known. Also how many steps that took.
+    """
+    if over(task, state):
+        return Followed(state, reward(task, state, action, state), 0.0), 0
+    here, total, counts, certain, steps = state, 0.0, 1.0, 1.0, 0
+    while steps < most:
+        next_state, uncertainty = step(here, action)
+        steps += 1
+        earned = reward(task, here, action, next_state)
+        total += counts * ((1.0 - uncertainty) * earned + uncertainty * task.optimistic_value)
+        counts *= (1.0 - uncertainty) * task.discount
+        certain *= 1.0 - uncertainty
+        here = next_state
+        if over(task, here):
+            counts = 0.0
+        if counts == 0.0:  # nothing of what follows matters
+            break
+        crossed = 0.0
+        for axis, width in enumerate(widths):
+            gap = abs(here[axis] - state[axis])
+            if task.box.periodic[axis]:
+                turns = range(-3, 4)
+                period = task.box.high[axis] - task.box.low[axis]
+                gap = min(abs(here[axis] - state[axis] + turn * period) for turn in turns)
+            crossed = max(crossed, float(gap / width))
+        if crossed >= 1.0 or crossed * most < steps or certain <= 0.5:
+            break
+    return Followed(here, total, counts), steps
 
 
 def search(

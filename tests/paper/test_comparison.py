@@ -7,6 +7,11 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
+from optimist.agents import PRESETS, AgentSettings
+from optimist.agents.settings import PlanningOptions
+from optimist.discretisation import Discretisation
 from optimist.experiments.campaign import run_campaign
 from optimist.experiments.specs import Experiment, Group
 from optimist.experiments.statistics import Near
@@ -36,11 +41,20 @@ def test_the_table_says_medians_ranges_never_and_ratios() -> None:
     assert sarsa[4:] == ["950 (900 to 1,000)", "950 (900 to 1,000)", "3,000 (1,500 to 4,500)", "31.7"]
 
 
-def test_rows_come_from_what_is_recorded(tmp_path: Path) -> None:
+QUICK = AgentSettings(
+    first_plans=(20, 50, 100),
+    replan_every=100,
+    grid=Discretisation(nodes=(61, 61), hold=1),
+    planning=PlanningOptions(depth=1, rehearse=False),
+)
+
+
+def test_rows_come_from_what_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PRESETS, "quick", QUICK)
     experiment = Experiment(
         name="trial",
         runs=(
-            Group(problems=("mountain-car",), agents=("gp-rmax-exp",), seeds=2, episodes=2),
+            Group(problems=("mountain-car",), agents=("gp-rmax-exp",), seeds=2, episodes=2, preset="quick"),
             Group(problems=("mountain-car",), agents=("sarsa-coarse",), seeds=2, episodes=3),
         ),
     )

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from optimist.arrays import FloatArray
 from optimist.experiments.online import start_run
-from optimist.experiments.problems import find_problem
+from optimist.experiments.problems import OURS, find_problem
 from optimist.experiments.specs import Experiment
 from optimist.paper.figure5 import Belief, beliefs, draw_figure5, figure5_runs
 from optimist.runs import Event, RunStore, Updated
@@ -112,7 +112,7 @@ def test_the_truth_stands_beside_the_beliefs(found: list[Belief]) -> None:
     truth = found[-1]
     assert truth.uncertainty is None
     assert truth.samples.shape == (0, 2)
-    planned = find_problem("mountain-car").plan(CAR.recipes["ours"]).q_function.value(STATES)
+    planned = find_problem("mountain-car").plan(OURS).q_function.value(STATES)
     assert np.array_equal(truth.values, planned)
     # 103 steps of -1, discounted, from the start
     assert truth.values[0] == pytest.approx(-(1.0 - 0.99**103) / (1.0 - 0.99), rel=0.02)

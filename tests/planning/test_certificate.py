@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.discretisation import Holding
 from optimist.grid import Grid
 from optimist.planning import Limits, QFunction, solve, tabulate
 from optimist.planning.certificate import certify
@@ -175,7 +176,9 @@ def test_held_and_uncertain_steps_are_certified_by_the_equation_that_was_solved(
     for _ in range(hold):
         backed_up = (1.0 - c) * (-1.0 + DISCOUNT * backed_up) + 10.0 * c
     residual = abs(-4.0 - backed_up)
-    certificate = certify(QFunction(GRID, np.full((GRID.n_nodes, 3), -4.0)), task, step, hold=hold)
+    certificate = certify(
+        QFunction(GRID, np.full((GRID.n_nodes, 3), -4.0)), task, step, holding=Holding(hold)
+    )
     np.testing.assert_allclose(certificate.cell_residuals, residual, rtol=1e-12)
     assert certificate.lower == pytest.approx(residual / (1.0 + DISCOUNT**hold))
     assert certificate.upper == pytest.approx(residual / (1.0 - DISCOUNT**hold))
@@ -186,7 +189,7 @@ def test_the_solution_of_the_held_equation_has_no_residual(hold: int) -> None:
     """Its reward is what makes it so: of all steps but the last the value is paid back on the way."""
     paid = replace(TASK, reward=lambda s, u, n: best_value(s) - DISCOUNT * best_value(n))
     q_values = np.repeat(best_value(GRID.nodes)[:, np.newaxis], 3, axis=1)
-    certificate = certify(QFunction(GRID, q_values), paid, STEP, hold=hold, points_per_cell=4)
+    certificate = certify(QFunction(GRID, q_values), paid, STEP, holding=Holding(hold), points_per_cell=4)
     assert certificate.residual < 1e-12
 
 

@@ -255,3 +255,13 @@ def test_a_flow_over_other_axes_than_the_task_does_not_fit() -> None:
     grid = make_grid(3, "uniform", "line")
     with pytest.raises(ValueError, match=r"2.*; got.*3"):
         Flow.of(grid, anything(grid)).require_fits(task_on(make_grid(2, "uniform", "line")))
+
+
+@pytest.mark.parametrize(("n_dims", "spacing", "kind"), GRIDS)
+def test_the_mean_uncertainty_is_that_of_all_nodes_and_actions(n_dims: int, spacing: str, kind: str) -> None:
+    """Ghosts are not counted twice."""
+    grid = make_grid(n_dims, spacing, kind)
+    successors = anything(grid)
+    expected = float(uncertainty_of(successors).mean())
+    assert Flow.of(grid, successors).mean_uncertainty == pytest.approx(expected, rel=1e-12)
+    assert Flow.of(grid, anything(grid, unsure=False)).mean_uncertainty == 0.0

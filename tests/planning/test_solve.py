@@ -71,7 +71,7 @@ def mountain_car(count: int = 20) -> Tables:
 def test_a_chain_is_worth_a_geometric_series(backup: str, accelerate: bool, discount: float) -> None:
     plan = solve(chain(discount), backup=backup, accelerate=accelerate, limits=CLOSE)
     assert plan.converged
-    steps = np.arange(9, -1, -1)
+    steps = np.maximum(np.arange(9, -1, -1), 1)  # the end itself is worth what entering it pays
     series = -(1.0 - discount**steps) / (1.0 - discount)
     np.testing.assert_allclose(plan.q_values.max(axis=1), series, atol=1e-6)
     np.testing.assert_allclose(plan.q_values[:, 1], series, atol=1e-6)
@@ -82,7 +82,7 @@ def test_a_chain_is_worth_a_geometric_series(backup: str, accelerate: bool, disc
 def test_with_discount_one_a_chain_is_worth_minus_the_steps_to_its_end(backup: str, accelerate: bool) -> None:
     plan = solve(chain(1.0), backup=backup, accelerate=accelerate, limits=CLOSE)
     assert plan.converged
-    np.testing.assert_allclose(plan.q_values.max(axis=1), np.arange(0, 10)[::-1] * -1.0, atol=1e-9)
+    np.testing.assert_allclose(plan.q_values.max(axis=1), -np.maximum(np.arange(9, -1, -1), 1.0), atol=1e-9)
 
 
 @every_backup

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from optimist import Box, Discretisation, GPRMax, Task
@@ -25,7 +27,11 @@ from optimist.transitions import Transition
 # small, quick to plan with, and never settled: every update matters until the end
 NEVER = StoppingRule(mean_drift_tolerance=1e-12, uncertainty_drift_tolerance=1e-12)
 SMALL = AgentSettings(
-    grid=Discretisation(nodes=(11, 11)), replan_every=10, model=GPSettings(refit_growth=2.0), stopping=NEVER
+    grid=Discretisation(nodes=(11, 11)),
+    first_plans=(5, 10, 20, 35),
+    replan_every=10,
+    model=GPSettings(refit_growth=2.0),
+    stopping=NEVER,
 )
 
 
@@ -35,8 +41,10 @@ class Recorded:
 
     transitions: tuple[tuple[bytes, int, bytes, bytes, bool, bool], ...]
     episodes: tuple[EpisodeRow, ...]
-    plans: tuple[tuple[Any, ...], ...]
+    plans: tuple[tuple[Any, ...], ...]  # what was rehearsed among it
     q_values: bytes
+    knowledge: tuple[tuple[str, bytes], ...]  # the whole checkpoint: model, nodes of the layout, ...
+    document: dict[str, Any]  # ... what is held for open, what is expected
 
 
 def bits(transition: Transition) -> tuple[bytes, int, bytes, bytes, bool, bool]:
@@ -51,13 +59,22 @@ def bits(transition: Transition) -> tuple[bytes, int, bytes, bytes, bool, bool]:
 
 
 def recorded(directory: Path) -> Recorded:
+    arrays = load_file(directory / "agent.optimist")
     with RunStore.open(directory, writing=False) as store:
         return Recorded(
             transitions=tuple(bits(transition) for transition in store.transitions()),
             episodes=tuple(store.episodes()),
             plans=tuple(_timeless(row) for row in store.plans()),
-            q_values=load_file(directory / "agent.optimist")["knowledge.q_values"].tobytes(),
+            q_values=arrays["knowledge.q_values"].tobytes(),
+            knowledge=tuple((name, array.tobytes()) for name, array in sorted(arrays.items())),
+            document=_document(directory),
         )
+
+
+def _document(directory: Path) -> dict[str, Any]:
+    with safe_open(directory / "agent.optimist", framework="numpy") as opened:
+        document: dict[str, Any] = json.loads(opened.metadata()["optimist"])["knowledge"]
+    return document
 
 
 def _timeless(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -65,7 +82,7 @@ def _timeless(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def made(problem: str) -> gymnasium.Env[Any, Any]:
-    return ShortLine() if problem == "line" else SystemEnvironment(problem)
+    return ShortLine() if problem == "line" else ShortSystem(problem)
 
 
 def learned(
@@ -121,6 +138,18 @@ def write_bytes_at(file: Path, offset: int, content: bytes) -> None:
     with file.open("r+b") as opened:
         opened.seek(offset, os.SEEK_SET)
         opened.write(content)
+
+
+class ShortSystem(SystemEnvironment):
+    """A system of ours in shorter episodes: those that are rehearsed take time."""
+
+    def __init__(self, problem: str, max_steps: int = 60) -> None:
+        super().__init__(problem)
+        self._task = replace(self.system.task, max_steps=max_steps)
+
+    @property
+    def task(self) -> Task:
+        return self._task
 
 
 # --- environments of somebody else ---

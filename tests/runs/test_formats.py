@@ -1,7 +1,8 @@
-"""What an earlier version wrote: a run is read, upgraded and gone on with; an agent file is refused.
+"""What earlier versions wrote: a run is read, upgraded and gone on with; an agent file is refused.
 
 `data/format_1` is a run as the last version before format 2 left it (commit f80263e): `SMALL` settings, seed
 0, thirty transitions of the mountain car in episodes of twelve, with plans after 5, 10 and 20 of them.
+Formats 1 and 2 did not rehearse: what those versions wrote is gone on with, but plans are of today.
 """
 
 from __future__ import annotations
@@ -9,25 +10,58 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
-from optimist import GPRMax
-from optimist.agents.settings import parse_settings
+from optimist import Discretisation, GPRMax
+from optimist.agents.settings import PlanningOptions, parse_settings
 from optimist.runs import RunError, RunStore
 from tests.cli.running import run
 from tests.runs.recording import SMALL, Recorded, bits, cut_short, recorded
 
 FORMAT_1 = Path(__file__).parent / "data" / "format_1"
 STEPS = 50
+QUICK = SMALL.model_copy(update={"planning": PlanningOptions(depth=0)})  # to rehearse with
 
-# what `optimist.runs.store.UPGRADE` does, undone: as such a run was when format 1 was written
-DOWNGRADE = """
+# as such a run was when format 2 was written: its tables (commit 92a8cea), filled with what they had
+DOWNGRADE_2 = """
+ALTER TABLE episodes RENAME TO new_episodes;
+CREATE TABLE episodes (
+    episode INTEGER PRIMARY KEY,
+    steps INTEGER NOT NULL,
+    total_reward REAL NOT NULL,
+    transitions INTEGER NOT NULL,     -- in the run when it ended
+    ending TEXT NOT NULL              -- terminated, truncated, or abandoned (an outside environment, resumed)
+);
+INSERT INTO episodes SELECT episode, steps, total_reward, transitions, ending FROM new_episodes;
+DROP TABLE new_episodes;
+ALTER TABLE plans RENAME TO new_plans;
+CREATE TABLE plans (
+    n_transitions INTEGER PRIMARY KEY,
+    fit_seconds REAL NOT NULL,
+    predict_seconds REAL NOT NULL,
+    plan_seconds REAL NOT NULL,
+    sweeps INTEGER NOT NULL,
+    residual REAL NOT NULL,
+    converged INTEGER NOT NULL,
+    mean_drift REAL,
+    uncertainty_drift REAL,
+    mean_uncertainty REAL NOT NULL,
+    model TEXT NOT NULL,              -- JSON: what the model says of itself
+    settled INTEGER NOT NULL
+);
+INSERT INTO plans SELECT n_transitions, fit_seconds, predict_seconds, plan_seconds, sweeps, residual,
+    converged, mean_drift, uncertainty_drift, mean_uncertainty, model, settled FROM new_plans;
+DROP TABLE new_plans;
+UPDATE header SET document = json_set(document, '$.format_version', 2);
+"""
+# what `optimist.runs.store.UPGRADE` does, undone: format 1
+DOWNGRADE_1 = """
 ALTER TABLE plans ADD COLUMN basis_sizes TEXT NOT NULL DEFAULT '';
 ALTER TABLE plans ADD COLUMN hyperparameters TEXT NOT NULL DEFAULT '';
 UPDATE plans SET basis_sizes = json_extract(model, '$.basis_sizes'),
@@ -43,7 +77,7 @@ def car() -> gymnasium.Env[Any, Any]:
 
 
 def learned(directory: Path, steps: int) -> Path:
-    with GPRMax(car(), settings=SMALL, seed=0, run=directory) as learner:
+    with GPRMax(car(), settings=QUICK, seed=0, run=directory) as learner:
         learner.learn(steps)
     return directory
 
@@ -65,9 +99,9 @@ def version_of(directory: Path) -> int:
     return int(rows_of(directory, "SELECT json_extract(document, '$.format_version') FROM header")[0][0])
 
 
-def columns_of(directory: Path) -> dict[str, tuple[Any, ...]]:
-    """Names, types and constraints of the columns of plans."""
-    return {row[1]: row[2:4] for row in rows_of(directory, "PRAGMA table_info(plans)")}
+def columns_of(directory: Path, table: str = "plans") -> dict[str, tuple[Any, ...]]:
+    """Names, types and constraints."""
+    return {row[1]: row[2:4] for row in rows_of(directory, f"PRAGMA table_info({table})")}
 
 
 @pytest.fixture
@@ -82,11 +116,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return learned(tmp_path_factory.mktemp("whole") / "run", STEPS)
 
 
-def downgraded(whole: Path, directory: Path, n_transitions: int) -> Path:
-    """The run `whole` as format 1 would have it after so many transitions, with an agent of format 1."""
+def downgraded(whole: Path, directory: Path, n_transitions: int, version: int = 1) -> Path:
+    """The run `whole` as an old format would have it after so many transitions, with an agent of format 1."""
     cut_short(whole, directory, n_transitions)
     connection = sqlite3.connect(directory / "run.sqlite")
-    connection.executescript(DOWNGRADE)
+    connection.executescript(DOWNGRADE_2)
+    if version == 1:
+        connection.executescript(DOWNGRADE_1)
     connection.close()
     shutil.copy(FORMAT_1 / "agent.optimist", directory / "agent.optimist")
     return directory
@@ -119,7 +155,9 @@ def test_run_of_format_1_is_read_as_it_is(old: Path) -> None:
             "basis_sizes": json.loads(sizes),
             "hyperparameters": json.loads(hyperparameters),
         }
-    assert set(plans[0]) == set(columns_of(old)) - {"basis_sizes", "hyperparameters"} | {"model"}
+    said = set(columns_of(old)) - {"basis_sizes", "hyperparameters"}
+    assert set(plans[0]) == said | {"model", "rehearsal"}
+    assert all(row["rehearsal"] == {} for row in plans)
     assert plans[-1]["model"]["basis_sizes"] == [[11, 9]]
     assert (old / "run.sqlite").read_bytes() == before
 
@@ -129,8 +167,10 @@ def test_looking_at_a_run_of_format_1_shows_its_agent_and_leaves_it_alone(old: P
     with GPRMax.resume(old, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
         assert len(learner.episodes) == 2
-        saved = load_file(old / "agent.optimist")["q_values"]
-        np.testing.assert_allclose(learner.plan.q_values, saved, rtol=0.0, atol=1e-6)
+        assert np.isfinite(learner.plan.q_values).all()  # of its transitions, with what is planned today
+        assert learner.layout.holding.most == 1  # as its settings said
+        assert learner.expected is not None
+        assert all(row.expected is None for row in learner.episodes)
     assert {name: (old / name).read_bytes() for name in before} == before
 
 
@@ -142,13 +182,14 @@ def test_run_of_format_1_is_upgraded_in_place_when_it_is_opened_for_writing(old:
         header, plans = store.header, store.plans()
         transitions, episodes = [bits(row) for row in store.transitions()], store.episodes()
     RunStore.open(old, writing=True).close()
-    assert version_of(old) == 2
-    assert columns_of(old) == columns_of(whole)
+    assert version_of(old) == 3
+    for table in ("plans", "episodes"):
+        assert columns_of(old, table) == columns_of(whole, table)
     for _ in range(2):  # once is enough
         with RunStore.open(old, writing=True) as store:
             found = store.header
             assert parse_settings(found["settings"]) == parse_settings(header["settings"])
-            assert found == header | {"format_version": 2, "settings": found["settings"]}
+            assert found == header | {"format_version": 3, "settings": found["settings"]}
             assert store.plans() == plans
             assert [bits(row) for row in store.transitions()] == transitions
             assert store.episodes() == episodes
@@ -160,16 +201,57 @@ def test_reader_that_came_before_the_upgrade_reads_on(old: Path) -> None:
         plans = reader.plans()
         with RunStore.open(old, writing=True):
             assert reader.plans() == plans
-            assert reader.header["format_version"] == 2
+            assert reader.header["format_version"] == 3
 
 
-def test_run_of_format_1_without_plans_is_upgraded(tmp_path: Path, whole: Path) -> None:
-    directory = downgraded(whole, tmp_path / "run", 4)
+@pytest.mark.parametrize("version", [1, 2])
+def test_old_run_without_plans_is_upgraded(tmp_path: Path, whole: Path, version: int) -> None:
+    directory = downgraded(whole, tmp_path / "run", 4, version)
     RunStore.open(directory, writing=True).close()
-    assert version_of(directory) == 2
+    assert version_of(directory) == 3
     with RunStore.open(directory, writing=False) as store:
         assert store.plans() == []
         assert store.n_transitions == 4
+
+
+def test_run_of_format_2_is_read_as_it_is_and_upgraded_when_it_is_opened_for_writing(
+    tmp_path: Path, whole: Path
+) -> None:
+    directory = downgraded(whole, tmp_path / "run", 40, 2)
+    before = (directory / "run.sqlite").read_bytes()
+    assert "rehearsal" not in columns_of(directory)
+    assert "expected" not in columns_of(directory, "episodes")
+    with RunStore.open(whole, writing=False) as store:
+        plans = [row | {"rehearsal": {}} for row in store.plans() if row["n_transitions"] <= 40]
+        episodes = [replace(row, expected=None) for row in store.episodes()[:3]]
+        header, transitions = store.header, [bits(row) for row in store.transitions()[:40]]
+    with RunStore.open(directory, writing=False) as reader:
+        for writing in (False, True, True):  # once is enough
+            with RunStore.open(directory, writing=writing) as store:
+                assert store.plans() == reader.plans() == plans
+                assert store.episodes() == reader.episodes() == episodes
+                assert [bits(row) for row in store.transitions()] == transitions
+                assert store.expected_of(4) is None
+                assert store.header == header | {"format_version": 3 if writing else 2}
+            if not writing:
+                assert (directory / "run.sqlite").read_bytes() == before
+    for table in ("plans", "episodes"):
+        assert columns_of(directory, table) == columns_of(whole, table)
+    assert rows_of(directory, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_upgrade_of_format_2_that_fails_leaves_the_run_as_it_was(tmp_path: Path, whole: Path) -> None:
+    directory = downgraded(whole, tmp_path / "run", 40, 2)
+    connection = sqlite3.connect(directory / "run.sqlite")
+    connection.execute("ALTER TABLE plans ADD COLUMN rehearsal TEXT")  # as somebody else would have it
+    connection.commit()
+    connection.close()
+    for _ in range(2):  # and it is not left locked
+        with pytest.raises(RunError, match="duplicate column") as told:
+            RunStore.open(directory, writing=True)
+        assert "\n" not in str(told.value)
+    assert version_of(directory) == 2
+    assert "expected" not in columns_of(directory, "episodes")
 
 
 def spoiled(directory: Path) -> Path:
@@ -200,37 +282,48 @@ def test_upgrade_that_fails_lets_go_of_the_run(old: Path) -> None:
 # --- going on ---
 
 
-@pytest.mark.parametrize("n_transitions", [0, 4, 5, 24, 30, 35, STEPS - 1])
-def test_run_of_format_1_is_gone_on_with_and_ends_as_undisturbed(
-    tmp_path: Path, whole: Path, n_transitions: int
+@pytest.mark.parametrize(
+    ("n_transitions", "version"),
+    [(0, 1), (4, 2), (5, 1), (24, 2), (30, 1), (30, 2), (35, 2), (STEPS - 1, 1)],
+)
+def test_old_run_is_gone_on_with_and_ends_as_undisturbed(
+    tmp_path: Path, whole: Path, n_transitions: int, version: int
 ) -> None:
-    """Bit for bit: its checkpoint cannot be read, and nothing but time depends on that."""
-    directory = downgraded(whole, tmp_path / "run", n_transitions)
-    assert version_of(directory) == 1
-    assert gone_on(directory) == recorded(whole)
-    assert version_of(directory) == 2
+    """Bit for bit: its checkpoint cannot be read, and nothing but time depends on that.
+
+    But for what was expected of episodes that ended before anybody said so.
+    """
+    directory = downgraded(whole, tmp_path / "run", n_transitions, version)
+    assert version_of(directory) == version
+    found, wanted = gone_on(directory), recorded(whole)
+    ended = sum(row.transitions <= n_transitions for row in wanted.episodes)
+    forgotten = [replace(row, expected=None) for row in wanted.episodes[:ended]]
+    assert found == replace(wanted, episodes=(*forgotten, *wanted.episodes[ended:]))
+    assert version_of(directory) == 3
 
 
-def test_run_that_the_old_version_wrote_is_gone_on_with(old: Path, whole: Path) -> None:
-    """As undisturbed; not bit for bit, since another machine may have written it."""
+def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Path, whole: Path) -> None:
+    """Nothing that was recorded changes; what follows is as if today's agent had seen it."""
     with RunStore.open(old, writing=False) as store:
-        before = [bits(row) for row in store.transitions()]
-    gone_on(old)
+        before, ended = [bits(row) for row in store.transitions()], store.episodes()
+        settings = parse_settings(store.header["settings"])
+    again = shutil.copytree(old, tmp_path / "again")
+    (again / "agent.optimist").unlink()
+    assert gone_on(old) == gone_on(again)
     with RunStore.open(old, writing=False) as store, RunStore.open(whole, writing=False) as undisturbed:
         rows, wanted = store.transitions(), undisturbed.transitions()
         assert [bits(row) for row in rows[:30]] == before
-        assert [row.action for row in rows] == [row.action for row in wanted]
-        np.testing.assert_allclose(
-            [row.next_state for row in rows], [row.next_state for row in wanted], rtol=0.0, atol=1e-9
-        )
-        assert store.episodes() == undisturbed.episodes()
-        names = ("n_transitions", "sweeps", "converged", "settled")
-        made, due = ([[row[name] for name in names] for row in one.plans()] for one in (store, undisturbed))
-        assert made == due
-        settings, others = store.header["settings"], undisturbed.header["settings"]
-        assert parse_settings(settings) == parse_settings(others) == SMALL
-    found, expected = (load_file(one / "agent.optimist")["knowledge.q_values"] for one in (old, whole))
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-6)
+        assert len(rows) == len(wanted) == STEPS
+        assert rows[0].state.tobytes() == wanted[0].state.tobytes()
+        assert store.episodes()[:2] == ended
+        assert [row.episode for row in store.episodes()] == [1, 2, 3, 4]
+        assert [row["n_transitions"] for row in store.plans()] == [
+            row["n_transitions"] for row in undisturbed.plans()
+        ]
+        assert parse_settings(store.header["settings"]) == settings
+    assert settings.grid == Discretisation(nodes=(11, 11), hold=1)  # as it was then by default
+    for name in ("first_plans", "replan_every", "model", "knownness"):
+        assert getattr(settings, name) == getattr(SMALL, name)
 
 
 def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
@@ -238,7 +331,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
     ran = run("resume", str(old), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["transitions"] == 30
-    assert version_of(old) == 2
+    assert version_of(old) == 3
     with GPRMax.resume(old, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
 
@@ -248,7 +341,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
 
 def test_agent_file_of_format_1_is_refused_with_what_to_do() -> None:
     file = FORMAT_1 / "agent.optimist"
-    with pytest.raises(ValueError, match="must be of format 2; got 1 in") as told:
+    with pytest.raises(ValueError, match="must be of format 3; got 1 in") as told:
         GPRMax.load(file, env=car())
     said = str(told.value)
     assert str(file) in said

@@ -17,20 +17,20 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import OrderEnforcing, TimeLimit
 from safetensors.numpy import load_file
 
 from optimist import Discretisation, GPRMax, adapt
 from optimist.agents import AgentSettings
 from optimist.arrays import BoolArray, FloatArray
 from optimist.environments.adapter import AdaptedEnvironment
-from optimist.environments.system_environment import SystemEnvironment
 from optimist.runs import Event, RunStore, Stepped, Updated
 from tests.runs.recording import (
-    NEVER,
     SMALL,
     Line,
     Recorded,
     ShortLine,
+    ShortSystem,
     bits,
     cut_short,
     gone_on,
@@ -242,8 +242,8 @@ def test_reading_a_run_changes_nothing_in_it(tmp_path: Path, finished: Path) -> 
     [
         ("mountain-car", SMALL),
         ("pendulum", SMALL),
-        ("bicycle", AgentSettings(grid=Discretisation(nodes=(4, 4, 4, 4)), stopping=NEVER)),
-        ("acrobot", AgentSettings(grid=Discretisation(nodes=(4, 4, 4, 4), hold=2), stopping=NEVER)),
+        ("bicycle", SMALL.model_copy(update={"grid": Discretisation(nodes=(4, 4, 4, 4))})),
+        ("acrobot", SMALL.model_copy(update={"grid": Discretisation(nodes=(4, 4, 4, 4), hold=2)})),
     ],
 )
 def test_every_problem_resumes_bit_for_bit(tmp_path: Path, problem: str, settings: AgentSettings) -> None:
@@ -269,12 +269,12 @@ def test_every_rule_of_knownness_resumes_bit_for_bit(tmp_path: Path, preset: str
 def test_settled_agent_stays_settled(tmp_path: Path) -> None:
     settings = AgentSettings(grid=Discretisation(nodes=(21, 21)))
     whole = learned(tmp_path / "whole", settings=settings, steps=200)
-    with GPRMax.resume(whole, SystemEnvironment("mountain-car"), writing=False) as learner:
+    with GPRMax.resume(whole, ShortSystem("mountain-car"), writing=False) as learner:
         settled = learner.stopped_learning_at
     assert settled is not None
     directory = cut_short(whole, tmp_path / "cut", settled + 10)
     assert gone_on(directory, steps=200) == recorded(whole)
-    with GPRMax.resume(directory, SystemEnvironment("mountain-car"), writing=False) as learner:
+    with GPRMax.resume(directory, ShortSystem("mountain-car"), writing=False) as learner:
         assert learner.stopped_learning_at == settled
 
 
@@ -282,7 +282,7 @@ def test_time_limit_of_a_wrapper_resumes_bit_for_bit(tmp_path: Path) -> None:
     """Episodes that a wrapper cuts off, shorter than the task's own limit."""
 
     def environment() -> gymnasium.Env[Any, Any]:
-        return gymnasium.make("optimist/MountainCar-v0", max_episode_steps=30)
+        return TimeLimit(OrderEnforcing(ShortSystem("mountain-car")), 30)
 
     with GPRMax(environment(), settings=SMALL, seed=0, run=tmp_path / "whole") as learner:
         learner.learn(50)
@@ -309,9 +309,12 @@ def test_environment_given_after_resuming_goes_on_with_the_next_episode(
 # --- killed, with -9 ---
 
 SETTINGS = """
+first_plans = [5, 10, 20, 35]
 replan_every = 20
 [grid]
-nodes = [21, 21]
+nodes = [15, 15]
+[planning]
+depth = 0
 [stopping]
 mean_drift_tolerance = 1e-12
 """

@@ -96,6 +96,7 @@ class CoinAgent:
             mean_uncertainty=1.0,
             model={"paid": self.paid.tolist()},
             settled=self.settled_at is not None,
+            rehearsal={},
         )
 
     def pack(self) -> Packed | None:

@@ -94,7 +94,7 @@ def test_types_of_a_transition_survive(new: Path) -> None:
 def test_header_comes_back_with_the_format_version(new: Path) -> None:
     filled(new)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 2}
+        assert store.header == HEADER | {"format_version": 3}
 
 
 def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Path) -> None:
@@ -102,7 +102,7 @@ def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Pa
         store.want(4)
         store.want(7)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 2, "episodes": 7}
+        assert store.header == HEADER | {"format_version": 3, "episodes": 7}
 
 
 def test_episodes_come_back_in_order(new: Path) -> None:
@@ -297,14 +297,14 @@ def test_file_in_place_of_a_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("writing", [True, False])
-@pytest.mark.parametrize("version", [3, 0, "2", None])
+@pytest.mark.parametrize("version", [4, 0, "2", None])
 def test_another_format_version_is_refused(new: Path, version: object, writing: bool) -> None:
     filled(new)
     with sqlite3.connect(new / "run.sqlite") as connection:
         connection.execute("UPDATE header SET document = ?", (json.dumps({"format_version": version}),))
     connection.close()
     for choice in (writing, True):  # and it is not left locked
-        with pytest.raises(ValueError, match=f"must be of format 1 to 2; got {version}, of another"):
+        with pytest.raises(ValueError, match=f"must be of format 1 to 3; got {version}, of another"):
             RunStore.open(new, writing=choice)
     connection = sqlite3.connect(new / "run.sqlite")
     assert connection.execute("SELECT count(*) FROM transitions").fetchone() == (3,)  # left as it was

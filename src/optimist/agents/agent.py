@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -31,6 +31,8 @@ class Update:
     mean_uncertainty: float
     model: dict[str, Any]  # what the model says of itself, as JSON can say it
     settled: bool  # learning stopped here
+    # the layout that won, what was tried, what an episode is expected to earn
+    rehearsal: dict[str, Any] = field(default_factory=dict)
 
 
 class Agent(Protocol):

@@ -20,25 +20,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from time import perf_counter
 
 import numpy as np
 
 from optimist.agents.agent import Update
+from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
+from optimist.discretisation import Holding, Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Packed
-from optimist.planning import Flow, Lookahead, Plan, Planned, QFunction
+from optimist.models.model import Packed, imagined_by
+from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
+from optimist.planning.rehearsal import Expectation
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
 
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
 TIE = 1e-9
+NEWS = 5  # transitions that make a new plan worth while at the end of an episode
 UNKNOWN = 0.5  # uncertainty of a state and action from which trying it is news
 
 
@@ -52,11 +57,22 @@ class Knowledge:
     flow: Flow
     drifts: tuple[Drift, ...]
     settled: bool
+    expectation: Expectation
+    n_updates: int
+    planner: Planner
 
     @property
     def plan(self) -> Plan:
         """Its Q-values, and how they were found."""
         return self.planned.plan
+
+    @cached_property
+    def best(self) -> Planned:
+        """The same without any bonus: the best it knows, found when it is first asked for."""
+        made, planner = self.planned, self.planner
+        return planner.plan(
+            self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
+        )
 
 
 class GPRMaxAgent:
@@ -67,6 +83,10 @@ class GPRMaxAgent:
         self.settings = settings
         self.seed = seed
         self.planner = settings.planner(task)
+        self.chooser = settings.chooser(task)
+        self._first = self.chooser.first()
+        self.planner.require_fits(self._first)
+        self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
         self.transitions: list[Transition] = []
         self.knowledge: Knowledge | None = None
         self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
@@ -76,7 +96,17 @@ class GPRMaxAgent:
     @property
     def grid(self) -> Grid:
         """Where it plans."""
-        return self.planner.grid
+        return self.layout.grid
+
+    @property
+    def layout(self) -> Layout:
+        """Where its nodes are and how long it holds: its own choice."""
+        return self._first if self.knowledge is None else self.knowledge.planned.layout
+
+    @property
+    def expected(self) -> Expectation | None:
+        """What it expects an episode to earn; None before the first plan."""
+        return None if self.knowledge is None else self.knowledge.expectation
 
     @property
     def n_transitions(self) -> int:
@@ -100,8 +130,8 @@ class GPRMaxAgent:
 
     @property
     def policy(self) -> QFunction | Lookahead:
-        """What it acts on; a ValueError before the first plan."""
-        return self.known().planned.policy
+        """The best it knows, without exploring; a ValueError before the first plan."""
+        return self.known().best.policy
 
     def act(self, state: FloatArray) -> int:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
@@ -128,12 +158,28 @@ class GPRMaxAgent:
         knowledge = self.knowledge
         if knowledge is None:
             return
+        if knowledge.settled and (transition.terminated or transition.truncated):
+            knowledge = self._after_episode(knowledge)
         predicted, uncertainty = self._predicted(knowledge, transition)
         self._tried_unknown |= uncertainty > UNKNOWN
         if knowledge.settled and (
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
             self.knowledge = replace(knowledge, settled=False, drifts=())
+
+    def _after_episode(self, knowledge: Knowledge) -> Knowledge:
+        """Wake up if the episode that just ended earned clearly less than it should have from its start."""
+        first = int(np.flatnonzero(Transitions.of(self.transitions).begins)[-1])
+        if first < knowledge.n_transitions:
+            return knowledge  # the plan changed on the way
+        earned = sum(row.reward for row in self.transitions[first:])
+        start = self.transitions[first].state[np.newaxis]
+        heard = rehearse(self.task, knowledge.planned.policy, imagined_by(knowledge.model), start)
+        allowed = self.settings.stopping.disappointment * abs(heard.total)
+        if np.isfinite(heard.total) and earned >= heard.total - allowed:
+            return knowledge
+        self.knowledge = replace(knowledge, settled=False, drifts=())
+        return self.knowledge
 
     def _predicted(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
         """Where the action was to lead [d], and how unsure that was: as foreseen, else asked now."""
@@ -153,39 +199,51 @@ class GPRMaxAgent:
     def due(self) -> bool:
         """Whether now is the time to update."""
         done = self.knowledge.n_transitions if self.knowledge is not None else 0
-        return self.settled_at is None and self.n_transitions > done and self.settings.due(self.n_transitions)
+        if self.settled_at is not None or self.n_transitions == done:
+            return False
+        if self.settings.due(self.n_transitions):
+            return True
+        # before an episode begins is a good time, if there is something new
+        last = self.transitions[-1]
+        ended = last.terminated or last.truncated
+        return ended and self.settings.planning.rehearse and self.n_transitions >= done + NEWS and done > 0
 
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
-        model = self._learner.fit(Transitions.of(self.transitions), previous and previous.model)
+        seen = Transitions.of(self.transitions)
+        model = self._learner.fit(seen, previous and previous.model)
         drifts: tuple[Drift, ...] = ()
         if previous is not None:
-            drifts = (*previous.drifts, self._drift(previous.model, model))
+            drifts = (*previous.drifts, self._drift(previous, model))
         fitted = perf_counter()
-        prediction = model.predict_on(self.grid)
-        assert prediction.uncertainty is not None
-        mean_uncertainty = float(prediction.uncertainty.mean())
-        flow = Flow.of(self.grid, prediction)
-        del prediction
-        predicted = perf_counter()
-        start = previous.plan.q_values if previous is not None else None
-        planned = self.planner.plan(flow, start=start)
+        n_updates = 1 if previous is None else previous.n_updates + 1
         settled = settings.stopping.settled(drifts) and not self._tried_unknown
-        self._take(Knowledge(self.n_transitions, model, planned, flow, drifts, settled))
+        before = None if previous is None else previous.planned
+        rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled)
+        made = rehearsed.planned
+        flow = made.step
+        assert isinstance(flow, Flow)
+        expectation = self._choosing.expect(model, rehearsed, seen)
+        self._take(
+            Knowledge(
+                self.n_transitions, model, made, flow, drifts, settled, expectation, n_updates, self.planner
+            )
+        )
         return Update(
             n_transitions=self.n_transitions,
             fit_seconds=fitted - began,
-            predict_seconds=predicted - fitted,
-            plan_seconds=perf_counter() - predicted,
-            sweeps=planned.plan.sweeps,
-            residual=planned.plan.residual,
-            converged=planned.plan.converged,
+            predict_seconds=rehearsed.predict_seconds,
+            plan_seconds=perf_counter() - fitted - rehearsed.predict_seconds,
+            sweeps=made.plan.sweeps,
+            residual=made.plan.residual,
+            converged=made.plan.converged,
             drift=drifts[-1] if drifts else None,
-            mean_uncertainty=mean_uncertainty,
+            mean_uncertainty=flow.mean_uncertainty,
             model=model.record(),
             settled=settled,
+            rehearsal=rehearsed.record() | expectation.record(),
         )
 
     def pack(self) -> Packed | None:
@@ -194,16 +252,28 @@ class GPRMaxAgent:
         if knowledge is None:
             return None
         arrays, model = knowledge.model.pack()
+        layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
         document = {
             "n_transitions": knowledge.n_transitions,
             "settled": knowledge.settled,
             "drifts": [asdict(drift) for drift in knowledge.drifts],
             "plan": {name: getattr(knowledge.plan, name) for name in ("sweeps", "residual", "converged")},
             "model": model,
+            "n_updates": knowledge.n_updates,
+            "mean_hold": knowledge.planned.mean_hold,
+            "leaving": None if leaving is None else leaving.worst,
+            "expected": knowledge.expectation.record(),
+            "layout": {
+                "hold": layout.holding.most,
+                "until_crossed": layout.holding.until_crossed,
+                "depth": layout.depth,
+                "placement": layout.placement,
+                "polished": layout.polished,
+            },
         }
-        return {f"model.{name}": array for name, array in arrays.items()} | {
-            "q_values": knowledge.plan.q_values
-        }, document
+        packed = {f"model.{name}": array for name, array in arrays.items()}
+        packed |= {f"axis.{axis}": nodes for axis, nodes in enumerate(layout.grid.axes)}
+        return packed | {"q_values": knowledge.plan.q_values}, document
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""
@@ -221,14 +291,25 @@ class GPRMaxAgent:
         seen = Transitions.of(self.transitions[: document["n_transitions"]])
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
         model = self._learner.unpack((mine, document["model"]), seen)
-        flow = Flow.of(self.grid, model.predict_on(self.grid))
-        planned = self.planner.acting_on(Plan(arrays["q_values"], **document["plan"]), flow)
+        axes = [arrays[f"axis.{axis}"] for axis in range(self.task.box.n_dims)]
+        said = document["layout"]
+        holding = Holding(said["hold"], said["until_crossed"])
+        grid = Grid(self._first.grid.box, axes)
+        layout = Layout(grid, holding, said["depth"], said["placement"], said["polished"])
+        flow = flow_of(model, layout.grid)
+        worst = document["leaving"]
+        leaving = None if worst is None else self._choosing.leaving(seen, worst)
+        plan = Plan(arrays["q_values"], **document["plan"])
+        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving)
+        planned = replace(planned, mean_hold=document["mean_hold"])
         drifts = tuple(Drift(**drift) for drift in document["drifts"])
-        return Knowledge(len(seen), model, planned, flow, drifts, document["settled"])
+        expectation = Expectation.recorded(document["expected"])
+        counts = expectation, document["n_updates"], self.planner
+        return Knowledge(len(seen), model, planned, flow, drifts, document["settled"], *counts)
 
-    def _drift(self, before: Model, after: Model) -> Drift:
-        drift = measure_drift(before, after, self.grid, self.task.controls)
-        return replace(drift, mean_drift=drift.mean_drift * self.settings.grid.hold)
+    def _drift(self, before: Knowledge, after: Model) -> Drift:
+        drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)
+        return replace(drift, mean_drift=drift.mean_drift * before.planned.mean_hold)
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False

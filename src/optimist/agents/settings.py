@@ -23,7 +23,7 @@ from optimist.discretisation import Count, Discretisation, Positive
 from optimist.documents import first_error, read_document
 from optimist.models import GPSettings, ModelSettings, StoppingRule
 from optimist.models.learners import find_learner
-from optimist.planning import Limits, Planner
+from optimist.planning import Chooser, Limits, Planner
 from optimist.task import Task
 
 # the paper's exp, grid and noexp, by their rule of uncertainty; None: the preset's
@@ -44,13 +44,29 @@ class PlanningOptions(_Settings):
     depth: Annotated[int, Field(ge=0)] | None = (
         None  # steps searched ahead; None: affordable; 0: act on Q-values
     )
+    rehearse: bool = True  # try layouts out in the model; False: keep to the first
+    challengers: Count = 1  # layouts tried at every update besides the one in use
 
 
 class AgentSettings(_Settings):
     """All choices of a GP-RMAX agent."""
 
     knownness: KnownnessName = "cell-variance"
-    first_plans: tuple[Count, ...] = (5, 10, 20, 35)  # transitions at which to plan before the regular ones
+    first_plans: tuple[Count, ...] = (
+        5,
+        8,
+        12,
+        16,
+        20,
+        26,
+        32,
+        40,
+        50,
+        62,
+        76,
+        94,
+        115,
+    )  # transitions at which to plan before the regular ones
     replan_every: Count = 25  # the paper's K, counted from the last of `first_plans`
     grid: Discretisation = Discretisation()
     model: SerializeAsAny[ModelSettings] = GPSettings()
@@ -82,9 +98,12 @@ class AgentSettings(_Settings):
         return past > 0 and past % self.replan_every == 0
 
     def planner(self, task: Task) -> Planner:
-        """How such an agent plans; a ValueError where the settings do not fit the task."""
-        limits = Limits(self.planning.tolerance, self.planning.max_sweeps, relative=True)
-        return Planner(task, self.grid, self.planning.depth, limits=limits)
+        """How such an agent plans."""
+        return Planner(task, limits=Limits(self.planning.tolerance, self.planning.max_sweeps, relative=True))
+
+    def chooser(self, task: Task) -> Chooser:
+        """What such an agent plans on."""
+        return Chooser(task, self.grid, self.planning.depth)
 
 
 PRESETS: dict[str, AgentSettings] = {
@@ -94,7 +113,8 @@ PRESETS: dict[str, AgentSettings] = {
         first_plans=(),
         replan_every=50,
         model=GPSettings(kind="per-action", subset=150),
-        planning=PlanningOptions(depth=0),
+        grid=Discretisation(hold=1),
+        planning=PlanningOptions(depth=0, rehearse=False),
     ),
 }
 

@@ -18,9 +18,8 @@ from optimist.experiments.kinds import KINDS
 from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
-from optimist.learner import GPRMax
 from optimist.planning import Rollouts
-from optimist.runs import Event, RunStore, Session
+from optimist.runs import EpisodeRow, Event, RunStore, Session
 
 SHOWN = 50  # episodes told of one by one; of more, some, evenly spread
 
@@ -54,8 +53,7 @@ def learn(
         found, agent, seed=seed, run=directory, episodes=episodes, preset=preset, file=settings
     )
     if not as_json:
-        nodes = f" on {' x '.join(map(str, started.grid.shape))} nodes" if isinstance(started, GPRMax) else ""
-        print(f"{found.name}: {agent} learns from nothing{nodes}, seed {seed}, recorded in {directory}")
+        print(f"{found.name}: {agent} learns from nothing, seed {seed}, recorded in {directory}")
     _go_on(started, found, directory, episodes, plot, as_json)
 
 
@@ -115,8 +113,8 @@ def _go_on(
         row = getattr(event, "ended", None)
         if row is not None and (row.episode - 1) % every == 0:
             print(
-                f"  episode {row.episode}: total reward {row.total_reward:.4g} in {row.steps} steps "
-                f"({row.ending}), {row.transitions} transitions",
+                f"  episode {row.episode}: total reward {row.total_reward:.4g}{_expected(row)} in "
+                f"{row.steps} steps ({row.ending}), {row.transitions} transitions",
                 flush=True,
             )
 
@@ -133,6 +131,10 @@ def _go_on(
         print_json(result)
     else:
         _print_end(result, problem)
+
+
+def _expected(row: EpisodeRow) -> str:
+    return "" if row.expected is None else f" (expected {row.expected:.4g})"
 
 
 @contextmanager
@@ -165,6 +167,7 @@ def _result(store: RunStore, directory: Path) -> dict[str, Any]:
         "fit_seconds": round(sum(row["fit_seconds"] for row in plans), 3),
         "plan_seconds": round(sum(row["predict_seconds"] + row["plan_seconds"] for row in plans), 3),
         "mean_uncertainty": plans[-1]["mean_uncertainty"] if plans else 1.0,
+        "rehearsal": plans[-1]["rehearsal"] if plans else {},
     }
 
 
@@ -176,12 +179,24 @@ def _print_end(result: dict[str, Any], problem: Problem) -> None:
         f"planning {result['plan_seconds']:.1f} s); {1.0 - result['mean_uncertainty']:.0%} known, {state}"
     )
     print(f"  {result['transitions']} transitions{planned if result['plans'] else ''}")
+    if "layout" in result["rehearsal"]:
+        print(f"  {_rehearsed(result['rehearsal'])}")
     if result["outside"]:
         print(f"  {result['outside']} observations lay outside the task's box; the plan saw them at its edge")
     if "plot" in result:
         print(f"  picture: {result['plot']}")
     run = _again(result["run"], problem.source)
     print(f"  look again: optimist evaluate {run}; go on: optimist resume {run} --episodes N")
+
+
+def _rehearsed(said: dict[str, Any]) -> str:
+    """What the agent chose, and what it expects of it."""
+    nodes = " x ".join(map(str, said["nodes"]))
+    expects = "nothing good" if said["expected"] is None else f"{said['expected']:.4g}"
+    between = (
+        "" if said["low"] is None or said["high"] is None else f" ({said['low']:.4g} to {said['high']:.4g})"
+    )
+    return f"its nodes: {nodes}, {said['layout']}; it expects an episode to earn {expects}{between}"
 
 
 def _print_evaluation(result: dict[str, Any]) -> None:

@@ -19,11 +19,13 @@ from optimist.systems.system import Recipe
 NEARBY_SEED = 0
 
 
-Recipes = Annotated[str, typer.Option(help="Where to start from: 'ours', 'paper'; 'fine' for acrobot.")]
+Recipes = Annotated[str, typer.Option(help="'ours': the discretisation is chosen; 'paper': as printed.")]
+Budget = Annotated[int | None, typer.Option(help="Nodes in all; those per axis follow.")]
 Nodes = Annotated[str | None, typer.Option(metavar="N,N,...", help="Nodes per axis, such as 100,100.")]
 SPACING = "'uniform', or a power per axis: above 1 puts more nodes near the middle."
 Spacing = Annotated[str | None, typer.Option(metavar="P,P,...", help=SPACING)]
-Hold = Annotated[int | None, typer.Option(help="Plan with every control held for so many steps.")]
+HOLD = "Plan with every control held for so many steps; else until a cell is crossed."
+Hold = Annotated[int | None, typer.Option(help=HOLD)]
 LOOKAHEAD = "Act by trying so many steps ahead; 0 acts on interpolated Q-values."
 BackedUp = Annotated[str, typer.Option(help=f"Which Bellman backup: {', '.join(BackupName)}.")]
 CERTIFY = "Bound the distance from the optimum, controls held."
@@ -35,6 +37,7 @@ AXES = "Which two axes to draw; the others stay at the start."
 def plan(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     recipe: Recipes = "ours",
+    budget: Budget = None,
     nodes: Nodes = None,
     spacing: Spacing = None,
     hold: Hold = None,
@@ -54,6 +57,10 @@ def plan(
     """
     found = find_problem(problem)
     chosen = _recipe(found, recipe, nodes, spacing, hold)
+    if budget is not None:
+        grid = chosen.grid.model_copy(update={"budget": _at_least(1, "--budget", budget)})
+        grid.nodes_for(found.task.box.n_dims)
+        chosen = replace(chosen, grid=grid)
     if lookahead is not None:
         chosen = replace(chosen, lookahead=_at_least(0, "--lookahead", lookahead))
     _at_least(0, "--nearby", nearby)
@@ -106,7 +113,7 @@ def _recipe(problem: Problem, name: str, nodes: str | None, spacing: str | None,
             raise ValueError(f"--nodes must be at least 2 on every axis; got {nodes}.")
         changed["nodes"] = tuple(int(count) for count in counts)
     if spacing == "uniform":
-        changed["spacing"] = None
+        changed["spacing"] = (1.0,) * n_dims
     elif spacing is not None:
         powers = _numbers("--spacing", spacing, n_dims, whole=False)
         if min(powers) <= 0.0:
@@ -165,14 +172,18 @@ def _draw(problem: Problem, made: KnownPlan, rollouts: Rollouts, axes: tuple[int
 
 def _result(made: KnownPlan, rollouts: Rollouts) -> dict[str, Any]:
     worst = int(rollouts.total_rewards.argmin())
-    chosen, grid = made.planner.discretisation, made.grid
+    layout, grid = made.layout, made.grid
     return {
         "nodes": list(grid.shape),
         "n_nodes": grid.n_nodes,
-        "spacing": list(chosen.spacing or (1.0,) * grid.n_dims),
+        "layout": layout.name,
+        "tried": [list(pair) for pair in made.tried],
+        "expected": made.expected,
         "low": grid.box.low.tolist(),
         "high": grid.box.high.tolist(),
-        "hold": chosen.hold,
+        "hold": layout.holding.most,
+        "until_crossed": layout.holding.until_crossed,
+        "mean_hold": round(made.mean_hold, 3),
         "lookahead": getattr(made.policy, "depth", 0),
         "backup": str(made.planner.backup),
         "sweeps": made.plan.sweeps,
@@ -211,7 +222,10 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
 def _print(problem: Problem, result: dict[str, Any]) -> None:
     nodes = " x ".join(map(str, result["nodes"]))
     state = "converged" if result["converged"] else "NOT converged; allow more with --max-sweeps"
-    print(f"{result['problem']}: planned with the true dynamics on {nodes} nodes")
+    print(f"{result['problem']}: planned with the true dynamics on {nodes} nodes, {result['layout']}")
+    if len(result["tried"]) > 1:
+        tried = ", ".join(f"{name} {total:.4g}" for name, total in result["tried"])
+        print(f"  tried out: {tried}")
     print(
         f"  {result['sweeps']} sweeps of {result['backup']}, residual {result['residual']:.1e} "
         f"({state}), {result['seconds']:.2f} s"

@@ -44,17 +44,8 @@ class Agreement:
             )
 
     def _check_end(self, state: FloatArray, terminated: bool) -> None:
-        clipped = self._task.box.clip(state)
-        ends, ends_clipped = self._task.terminal(np.stack([state, clipped])).tolist()
-        if ends != terminated:
+        if bool(self._task.terminal(state[np.newaxis])[0]) != terminated:
             self._warn("terminal", self._wrong_end(state, terminated))
-        elif ends and not ends_clipped:
-            self._warn(
-                "box",
-                f"The episode ended at state {_brief(state)}, outside the box; moved to its edge, "
-                f"{_brief(clipped)}, it is no terminal state any more. Widen `low` and `high` beyond where "
-                "episodes end, by at least one step.",
-            )
 
     def _wrong_end(self, state: FloatArray, terminated: bool) -> str:
         did = "terminated" if terminated else "did not terminate"

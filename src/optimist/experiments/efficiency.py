@@ -1,8 +1,8 @@
 """Sample efficiency: after how many transitions does the model plan nearly as well as the truth?
 
 At every number of transitions at which a recorded run planned, the model it then had is planned with again,
-without any bonus, and rolled out on the true system; the same grid and the same way of acting, fed with the
-true dynamics, say what is best. Totals are means over the paper's starts and seeded starts nearby: from a
+without any bonus, and rolled out on the true system; the same way of planning and acting, fed with the true
+dynamics, says what is best. Totals are means over the paper's starts and seeded starts nearby: from a
 single start they scatter too much.
 """
 
@@ -15,9 +15,8 @@ import numpy as np
 from optimist.agents import AgentSettings, GPRMaxAgent
 from optimist.agents.settings import parse_settings
 from optimist.experiments.statistics import Near, transitions_until_near
-from optimist.planning import Flow, Policy, roll_out
+from optimist.planning import Policy, plan, roll_out
 from optimist.runs import RunStore
-from optimist.steps import known
 from optimist.systems.system import System
 
 N_NEARBY = 20
@@ -54,11 +53,10 @@ def measure_efficiency(store: RunStore, system: System) -> Efficiency:
 
 
 def total_with_truth(system: System, settings: AgentSettings) -> float:
-    """The mean total of the same planning and acting, fed with the true dynamics."""
-    planner = settings.planner(system.task)
-    truth = known(system.dynamics, system.task.controls)
-    flow = Flow.through(planner.grid, truth, system.task.n_actions)
-    return mean_total(system, planner.plan(flow).policy)
+    """The mean total of the same way of planning and acting, fed with the true dynamics."""
+    starts = system.starts if settings.planning.rehearse else None
+    made = plan(system.task, system.dynamics, settings.grid, starts=starts, depth=settings.planning.depth)
+    return mean_total(system, made.policy)
 
 
 def mean_total(system: System, policy: Policy) -> float:

@@ -59,9 +59,9 @@ def online_kind(
 def learning_settings(
     agent: str, problem: Problem, preset: str = "ours", file: Path | None = None
 ) -> AgentSettings:
-    """GP-RMAX's: the preset, on the grid of the recipe of the same name, then what `file` says."""
-    recipes = problem.recipes
-    return settings_of(agent, preset=preset, grid=recipes.get(preset, recipes["ours"]).grid, file=file)
+    """GP-RMAX's: the preset, on the grid of the recipe of the same name if there is one, then `file`'s."""
+    recipe = problem.recipes[preset] if preset != "ours" and preset in problem.recipes else None
+    return settings_of(agent, preset=preset, grid=None if recipe is None else recipe.grid, file=file)
 
 
 def _gp_rmax(name: str) -> Kind:

@@ -1,7 +1,6 @@
 """Runs by name: starting, opening and evaluating them, for the command and for campaigns.
 
-What is handed to an agent is the problem's task and, as data, the grid its recipe names; the dynamics stay
-behind the environment.
+What is handed to an agent is the problem's task; the dynamics stay behind the environment.
 """
 
 from __future__ import annotations

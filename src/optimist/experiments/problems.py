@@ -32,7 +32,7 @@ from optimist.systems.system import Recipe, System
 from optimist.task import Task
 
 OWN = re.compile(r".*\.py:[^\W\d]\w*", re.DOTALL)  # FILE.py:FUNCTION
-DEFAULT_RECIPES = {"ours": Recipe(Discretisation(), lookahead=None, reason="nothing is known of it")}
+OURS = Recipe(Discretisation(), lookahead=None)  # nothing is fixed
 N_STARTS = 3  # of an environment that chooses them itself
 START_SEED = 0
 
@@ -56,8 +56,8 @@ class Problem:
 
     @property
     def recipes(self) -> Mapping[str, Recipe]:
-        """How it may be planned with its true dynamics."""
-        return (self.system.recipes if self.system is not None else None) or DEFAULT_RECIPES
+        """How it may be planned with its true dynamics: as we do everything, or as the paper did."""
+        return {"ours": OURS, **(self.system.recipes if self.system is not None else {})}
 
     @property
     def best_known(self) -> float | None:
@@ -93,6 +93,7 @@ class Problem:
             self.task,
             self.dynamics,
             recipe.grid,
+            starts=self.starts,
             depth=recipe.lookahead,
             backup=backup,
             limits=limits,

@@ -13,17 +13,21 @@ Exact (RW Alg. 2.1): K + s^2 I = L L^T, w = K^-1 y, H = L^-T. With a full basis 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from optimist.arrays import FloatArray
+from optimist.compiled.process import predict_rows
 from optimist.gp.basis import Basis
 from optimist.gp.covariance import Hyperparameters, covariance
+from optimist.gp.inputs import Inputs
 
 BLOCK = 8192
 FIRST_JITTER = 1e-12  # relative to the mean diagonal; ten times more at every further attempt
 MAX_ATTEMPTS = 12
+NONE = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,33 @@ class Posterior:
             explained = cross @ self.reduction
             variance[rows] = np.einsum("ij,ij->i", explained, explained)
         return mean, bounded_variance(variance, self.hyperparameters)
+
+    @cached_property
+    def projected(self) -> FloatArray:
+        """The basis under the unit metric.  [m, r]"""
+        return np.ascontiguousarray(self.basis @ self.hyperparameters.projection)
+
+    def at_points(
+        self, inputs: Inputs, points: FloatArray, *, with_variance: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """`predict` at a few raw points [n, k], compiled; the second may be left out, empty.  [n], [n]"""
+        hyper = self.hyperparameters
+        mean, explained = np.empty(len(points)), np.empty(len(points) if with_variance else 0)
+        predict_rows(
+            np.ascontiguousarray(points, dtype=np.float64),
+            inputs.centres,
+            inputs.scales,
+            inputs.periodic,
+            hyper.projection,
+            self.projected,
+            self.weights,
+            float(hyper.signal_variance),
+            float(hyper.bias_variance),
+            self.reduction if with_variance else NONE,
+            mean,
+            explained,
+        )
+        return mean, bounded_variance(explained, hyper) if with_variance else explained
 
 
 def bounded_variance(explained: FloatArray, hyper: Hyperparameters) -> FloatArray:

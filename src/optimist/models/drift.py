@@ -1,9 +1,9 @@
 """Drift: how much a model changed, and when to stop updating it (the paper's stopping criterion).
 
-Two successive models are compared on a fixed coarse set of points: the mean change of the predicted
-successor, in units of a cell of the planning grid, and the mean change of the uncertainty. Learning stops
-when both are below their tolerances several times in a row; once is not enough, since the drift is also
-small while the agent idles.
+Two successive models are compared on a coarse set of points, which lie where the nodes do: the mean change of
+the predicted successor, in units of a cell of the planning grid, and the mean change of the uncertainty.
+Learning stops when both are below their tolerances several times in a row; once is not enough, since the
+drift is also small while the agent idles.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from optimist.arrays import FloatArray
 from optimist.discretisation import Count, Positive
 from optimist.grid import Grid
+from optimist.models.knownness import FINE
 from optimist.models.model import Model
 
 POINTS_PER_AXIS = 10
@@ -44,6 +45,7 @@ class StoppingRule(BaseModel):
     uncertainty_drift_tolerance: Positive = 0.01
     patience: Count = 2
     surprise: Positive = 0.2  # a prediction off by this much of the spread of displacements wakes the learner
+    disappointment: Positive = 0.1  # so does an episode that earns this share less than was expected
 
     def settled(self, drifts: Sequence[Drift]) -> bool:
         """Whether the last drifts are all small."""
@@ -56,19 +58,24 @@ class StoppingRule(BaseModel):
 
 
 def check_points(grid: Grid) -> FloatArray:
-    """A fixed coarse set of states: centres of a lattice of cells, or some of them.  [n, d]"""
+    """A coarse set of states, spread as the nodes are: centres of a lattice of cells, or some.  [n, d]"""
     box = grid.box
     places = np.arange(POINTS_PER_AXIS**box.n_dims)
     if places.size > MOST_POINTS:
         places = np.random.default_rng(CHOICE_SEED).choice(places.size, MOST_POINTS, replace=False)
     lattice = np.column_stack(np.unravel_index(places, (POINTS_PER_AXIS,) * box.n_dims))
-    return np.asarray(box.low + (lattice + 0.5) / POINTS_PER_AXIS * box.widths)
+    shares = (lattice + 0.5) / POINTS_PER_AXIS
+    points = np.empty(shares.shape)
+    for axis, nodes in enumerate(grid.axes):
+        closed = np.append(nodes, nodes[0] + box.widths[axis]) if box.periodic[axis] else nodes
+        points[:, axis] = np.interp(shares[:, axis] * (closed.size - 1), np.arange(closed.size), closed)
+    return box.wrap(points)
 
 
 def measure_drift(before: Model, after: Model, grid: Grid, controls: FloatArray) -> Drift:
     """Mean change over check points and `controls` [n_actions, k]."""
     states = check_points(grid)
-    cells = grid.box.widths / (np.array(grid.shape) - ~grid.box.periodic)
+    cells = grid.box.widths / np.maximum(np.array(grid.shape) - ~grid.box.periodic, FINE)
     moved, changed = [], []
     for control in controls:
         old, old_uncertainty = before.predict_with_uncertainty(states, control[np.newaxis])

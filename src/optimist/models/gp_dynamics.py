@@ -73,7 +73,25 @@ class GPDynamics:
 
         A control that belongs to no action is known to a joint model only; another predicts no move.
         """
-        return self.predict_with_uncertainty(states, controls)[0]
+        controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
+        next_states = np.array(states, dtype=np.float64)
+        for regressors, rows, points in self._shares(states, controls):
+            next_states[rows] += np.column_stack([regressor.mean(points) for regressor in regressors])
+        return self.box.wrap(next_states)
+
+    def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
+        """Successors if the model errs by `draws` [n, d] standard deviations everywhere.  [n, d]
+
+        One row of standard normal numbers is one of the models that the data leave possible, its errors of
+        one kind wherever it goes.
+        """
+        controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
+        next_states = np.array(states, dtype=np.float64)
+        for regressors, rows, points in self._shares(states, controls):
+            for axis, regressor in enumerate(regressors):
+                mean, deviation = regressor.mean_and_deviation(points)
+                next_states[rows, axis] += mean + draws[rows, axis] * deviation
+        return self.box.wrap(next_states)
 
     def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
         """Successors, and the largest normalised variance of their coordinates.  [n, d], [n]"""

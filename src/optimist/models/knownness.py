@@ -18,6 +18,7 @@ from optimist.arrays import FloatArray, IntArray
 from optimist.grid import Grid
 from optimist.transitions import Transitions
 
+FINE = 20  # cells of an axis: coarser ones count as such
 CELLS = 100  # of `visited_cells`, about
 
 
@@ -56,9 +57,10 @@ def cell_variance(grid: Grid, asked: Asked) -> FloatArray:
     """The normalised variance, as far as the planner would notice an error of that size.
 
     c = max_i variance_i / (v0 + b)_i * s_i^2 / (s_i^2 + h_i^2), with s_i the standard deviation in units of
-    axis i and h_i the width of the cell there. The first factor falls as something is learned of what there
-    was to learn; the second is small where even knowing nothing would move the successor by little of a
-    cell. Either alone explores too much somewhere: the first on the bicycle, the second on the pendulum.
+    axis i and h_i the width of the cell there (a twentieth of the axis at most). The first factor falls as
+    something is learned of what there was to learn; the second is small where even knowing nothing would move
+    the successor by little of a cell. Either alone explores too much somewhere: the first on the bicycle, the
+    second on the pendulum.
     """
     assert asked.variances is not None
     variances = asked.variances
@@ -67,7 +69,9 @@ def cell_variance(grid: Grid, asked: Asked) -> FloatArray:
         along = [1] * grid.n_dims
         along[axis] = -1
         squared = normalised.reshape(grid.shape) * prior
-        noticed = squared / (squared + grid.cell_widths(axis).reshape(along) ** 2)
+        # a coarse cell must not make ignorance look harmless
+        widths = np.minimum(grid.cell_widths(axis), grid.box.widths[axis] / FINE)
+        noticed = squared / (squared + widths.reshape(along) ** 2)
         np.maximum(largest, normalised.reshape(grid.shape) * noticed, out=largest)
     return largest.reshape(-1)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from optimist.arrays import FloatArray
 from optimist.grid import Grid
-from optimist.steps import Step, Successors
+from optimist.steps import Imagined, Step, Successors
 from optimist.transitions import Transition, Transitions
 
 Arrays = dict[str, NDArray[Any]]
@@ -53,9 +53,28 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class DrawnModel(Protocol):
+    """A model that can also say how it may be wrong: then what is expected comes with an interval."""
+
+    def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
+        """Successors if it errs by `draws` [n, d] standard deviations everywhere.  [n, d]"""
+        ...
+
+
 def step_of(model: Model, controls: FloatArray) -> Step:
     """The model itself as a step, under the control [n_actions, k] of each action: exact, and slow."""
     return lambda states, action: model.predict_with_uncertainty(states, controls[action : action + 1])
+
+
+def imagined_by(model: Model) -> Imagined:
+    """The model itself, to rehearse in."""
+    return lambda states, controls, _: model.predict(states, controls)
+
+
+def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
+    """The same if it errs by `draws` [n_starts, d] standard deviations, each start in a model of its own."""
+    return lambda states, controls, rows: model.predict_drawn(states, controls, draws[rows])
 
 
 class ModelLearner(Protocol):

@@ -57,6 +57,15 @@ class Regressor:
         mean, variance = self.posterior.predict(self.inputs.features(points))
         return self._in_raw_units(mean), variance / self.posterior.hyperparameters.prior_variance
 
+    def mean(self, points: FloatArray) -> FloatArray:
+        """Displacement alone, at a few raw inputs [n, k].  [n]"""
+        return self._in_raw_units(self.posterior.at_points(self.inputs, points, with_variance=False)[0])
+
+    def mean_and_deviation(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Displacement and its standard deviation, in its units, at a few raw inputs [n, k].  [n], [n]"""
+        mean, variance = self.posterior.at_points(self.inputs, points, with_variance=True)
+        return self._in_raw_units(mean), np.sqrt(variance) * self.target_scale
+
     def predict_on(
         self, grid: Grid, control: FloatArray | None, *, with_variance: bool = True
     ) -> tuple[FloatArray, FloatArray | None]:

@@ -8,15 +8,19 @@ predicted.
 """
 
 from optimist.planning.backups import BackupName
+from optimist.planning.chooser import Chooser
 from optimist.planning.flow import Flow
-from optimist.planning.planner import KnownPlan, Planned, Planner, plan
+from optimist.planning.offline import KnownPlan, plan
+from optimist.planning.planner import Planned, Planner
 from optimist.planning.policy import Lookahead, Policy, QFunction
+from optimist.planning.rehearsal import Rehearsal, rehearse
 from optimist.planning.rollout import Rollouts, roll_out
 from optimist.planning.solve import Limits, Plan, solve
 from optimist.planning.tables import Tables, tabulate
 
 __all__ = [
     "BackupName",
+    "Chooser",
     "Flow",
     "KnownPlan",
     "Limits",
@@ -26,9 +30,11 @@ __all__ = [
     "Planner",
     "Policy",
     "QFunction",
+    "Rehearsal",
     "Rollouts",
     "Tables",
     "plan",
+    "rehearse",
     "roll_out",
     "solve",
     "tabulate",

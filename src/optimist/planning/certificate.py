@@ -18,6 +18,7 @@ from math import prod
 import numpy as np
 
 from optimist.arrays import FloatArray
+from optimist.discretisation import ONE_STEP, Holding
 from optimist.planning.policy import QFunction
 from optimist.planning.tables import follow
 from optimist.steps import Step
@@ -44,7 +45,7 @@ def certify(
     task: Task,
     step: Step,
     *,
-    hold: int = 1,
+    holding: Holding = ONE_STEP,
     points_per_cell: int = 2,
     seed: int = 0,
 ) -> Certificate:
@@ -64,24 +65,27 @@ def certify(
         for k in range(points_per_cell):
             within = np.full(low.shape, 0.5) if k == 0 else stream.uniform(size=low.shape)
             states = q_function.grid.box.wrap(low + within * (high - low))
-            found = _residuals(q_function, task, step, hold, states)
+            found = _residuals(q_function, task, step, holding, states)
             rows = slice(first, first + len(found))
             residuals[rows] = np.maximum(residuals[rows], found)
             n_points += len(found)
             if found.max() > worst:
                 worst, worst_state = float(found.max()), states[found.argmax()]
-    discount = task.discount**hold
+    discount = task.discount ** (1 if holding.until_crossed else holding.most)
     upper = worst / (1.0 - discount) if discount < 1.0 else np.inf
     lower = worst / (1.0 + discount)
     return Certificate(residuals, shape, worst, worst_state, lower, upper, n_points)
 
 
-def _residuals(q_function: QFunction, task: Task, step: Step, hold: int, states: FloatArray) -> FloatArray:
+def _residuals(
+    q_function: QFunction, task: Task, step: Step, holding: Holding, states: FloatArray
+) -> FloatArray:
     """Max over actions of |Q - TQ| at each state, 0 at terminal ones.  [n]"""
     q_values, ended = q_function(states), task.terminal(states)
     largest = np.zeros(len(states))
+    widths = q_function.grid.widths_at(states) if holding.until_crossed else None
     for action in range(task.n_actions):
-        path = follow(task, step, states, action, hold=hold, ended=ended)
+        path = follow(task, step, states, action, holding=holding, widths=widths, ended=ended)
         backed_up = path.rewards + path.discounts * q_function(path.ends).max(axis=1)  # Eq. 2
         if path.uncertainty is not None:
             backed_up += path.uncertainty * (task.optimistic_value - backed_up)

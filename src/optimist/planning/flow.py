@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled.interpolation import follow
 from optimist.compiled.search import grow
 from optimist.grid import Grid
@@ -53,17 +53,31 @@ class Flow:
         return cls(grid, fields)
 
     @classmethod
-    def through(cls, grid: Grid, step: Step, n_actions: int) -> Flow:
-        """Of any step, asked at the nodes."""
+    def through(cls, grid: Grid, step: Step, n_actions: int, *, ended: BoolArray | None = None) -> Flow:
+        """Of any step, asked at the nodes; from those that have `ended` [N] nothing leads on."""
         nodes = grid.nodes
-        found = [step(nodes, action) for action in range(n_actions)]
-        unsure = [np.zeros(len(nodes)) if c is None else c for _, c in found]
-        return cls.of(grid, Successors(np.stack([states for states, _ in found]), np.stack(unsure)))
+        live = np.ones(len(nodes), dtype=np.bool_) if ended is None else ~ended
+        next_states, unsure = (
+            np.repeat(nodes[np.newaxis], n_actions, axis=0),
+            np.zeros((n_actions, len(nodes))),
+        )
+        for action in range(n_actions if live.any() else 0):
+            found, uncertainty = step(nodes[live], action)
+            next_states[action, live] = found
+            if uncertainty is not None:
+                unsure[action, live] = uncertainty
+        return cls.of(grid, Successors(next_states, unsure))
 
     @property
     def n_actions(self) -> int:
         """Number of actions."""
         return len(self.fields)
+
+    @property
+    def mean_uncertainty(self) -> float:
+        """Over all nodes and actions."""
+        rows = self.fields.reshape(self.n_actions, -1, _width(self.grid))[:, self.grid.padded_places]
+        return float(rows[:, :, self.grid.n_dims].mean())
 
     def __call__(self, states: FloatArray, action: int) -> Successors:
         """Where one action leads from `states` [n, d]."""

@@ -2,127 +2,118 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from time import perf_counter
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from optimist.arrays import FloatArray
-from optimist.discretisation import Discretisation
+from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.planning.backups import BackupName
-from optimist.planning.certificate import Certificate, certify
 from optimist.planning.flow import Flow
+from optimist.planning.leaving import Leaving
 from optimist.planning.memory import require_memory
 from optimist.planning.policy import Lookahead, QFunction, affordable_depth, require_affordable
-from optimist.planning.rollout import Rollouts, roll_out
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep, Plan, solve
 from optimist.planning.tables import tabulate
-from optimist.steps import Dynamics, Step, known
+from optimist.steps import Step
 from optimist.task import Task
-
-DEFAULT_DISCRETISATION = Discretisation()
 
 
 @dataclass(frozen=True, eq=False)
 class Planned:
     """A plan, and how to act on it."""
 
+    task: Task
+    layout: Layout
     step: Step
     plan: Plan
     q_function: QFunction
     policy: QFunction | Lookahead
-    n_clipped: int  # successors outside the planned box when it was tabulated
-
-
-@dataclass(frozen=True, eq=False)
-class Planner:
-    """How a task is planned for, whatever predicts its steps."""
-
-    task: Task
-    discretisation: Discretisation = DEFAULT_DISCRETISATION
-    depth: int | None = None  # steps looked ahead when acting; None: affordable; 0: act on Q-values
-    backup: str = BackupName.V_EXACT
-    limits: Limits = DEFAULT_LIMITS
-
-    def __post_init__(self) -> None:
-        require_memory(self.discretisation.nodes_for(self.task.box.n_dims), self.task.n_actions)
-        if self.depth:
-            require_affordable(self.task.n_actions, self.depth)
-        if self.discretisation.hold > self.task.max_steps:
-            raise ValueError(
-                f"`grid.hold` must be at most {self.task.max_steps}; got {self.discretisation.hold}."
-            )
-
-    @cached_property
-    def grid(self) -> Grid:
-        """Where it plans."""
-        return self.discretisation.grid_over(self.task.box)
-
-    def plan(
-        self, step: Step, *, start: FloatArray | None = None, on_sweep: OnSweep | None = None
-    ) -> Planned:
-        """Plan through `step`, from the Q-values of an earlier plan if there was one."""
-        if isinstance(step, Flow):
-            step.require_fits(self.task)
-        tables = tabulate(self.grid, self.task, step, hold=self.discretisation.hold)
-        plan = solve(tables, backup=self.backup, start=start, limits=self.limits, on_sweep=on_sweep)
-        return self.acting_on(plan, step, n_clipped=tables.n_clipped)
-
-    def acting_on(self, plan: Plan, step: Step, *, n_clipped: int = 0) -> Planned:
-        """A plan that was made before, ready to act on."""
-        q_function = QFunction(self.grid, plan.q_values)
-        depth = affordable_depth(self.task.n_actions, self.grid) if self.depth is None else self.depth
-        policy = Lookahead(self.task, step, q_function, depth) if depth else q_function
-        return Planned(step, plan, q_function, policy, n_clipped)
-
-
-@dataclass(frozen=True, eq=False)
-class KnownPlan(Planned):
-    """A plan made with known dynamics: the best possible performance (the paper's Section 4.2)."""
-
-    planner: Planner
-    dynamics: Dynamics
-    seconds: float  # predicting, tabulating and solving
+    leaving: Leaving | None = None
+    n_clipped: int = 0  # successors outside the planned box when it was tabulated
+    mean_hold: float = 1.0  # steps that one planned step stood for
 
     @property
     def grid(self) -> Grid:
         """Where it was planned."""
-        return self.planner.grid
+        return self.layout.grid
 
-    def roll_out(self, starts: FloatArray) -> Rollouts:
-        """Episodes of the system itself under the plan's policy."""
-        return roll_out(self.planner.task, self.dynamics, self.policy, starts)
+    @property
+    def worst(self) -> float:
+        """What the worst place is worth."""
+        return float(self.plan.q_values.max(axis=1).min())
 
-    def certify(self) -> Certificate:
-        """The residual, off the nodes, of the equation that was solved (controls held and all)."""
-        hold = self.planner.discretisation.hold
-        return certify(self.q_function, self.planner.task, self.step, hold=hold)
+    def spread(self, grid: Grid) -> FloatArray:
+        """Its Q-values at the nodes of another grid over the same box.  [n_nodes, n_actions]"""
+        if grid is self.grid:
+            return self.plan.q_values
+        return np.ascontiguousarray(self.grid.spread(np.ascontiguousarray(self.plan.q_values.T), grid).T)
 
 
-def plan(
-    task: Task,
-    dynamics: Dynamics,
-    discretisation: Discretisation = DEFAULT_DISCRETISATION,
-    *,
-    depth: int | None = None,
-    backup: str = BackupName.V_EXACT,
-    limits: Limits = DEFAULT_LIMITS,
-    on_sweep: OnSweep | None = None,
-) -> KnownPlan:
-    """Plan a task whose dynamics are known.
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """How a task is planned for, whatever predicts its steps, on whatever layout."""
 
-    Args:
-        task: what is wanted.
-        dynamics: (states [n, d], controls [n, k] or [1, k]) -> next states [n, d].
-        discretisation: nodes, spacing, limits and hold; by default a uniform grid that suits the dimension.
-        depth: steps looked ahead when acting; by default what is affordable, 0 acts on interpolated Q-values.
-        backup: which Bellman equation; see `optimist.planning.backups`.
-        limits: tolerance and most sweeps of the solver.
-        on_sweep: called after every sweep with their number and the largest change.
+    task: Task
+    backup: str = BackupName.V_EXACT
+    limits: Limits = DEFAULT_LIMITS
 
-    """
-    began = perf_counter()
-    planner = Planner(task, discretisation, depth, backup, limits)
-    made = planner.plan(known(dynamics, task.controls), on_sweep=on_sweep)
-    parts = made.step, made.plan, made.q_function, made.policy, made.n_clipped
-    return KnownPlan(*parts, planner, dynamics, perf_counter() - began)
+    def plan(
+        self,
+        step: Step,
+        layout: Layout,
+        *,
+        start: FloatArray | None = None,
+        through: Step | None = None,
+        leaving: Leaving | None = None,
+        optimistic: bool = True,
+        on_sweep: OnSweep | None = None,
+    ) -> Planned:
+        """Plan through `step`, from the Q-values of an earlier plan if there was one.
+
+        `through` is what acting looks ahead through, where that is something quicker than `step`. Not
+        `optimistic`, what is uncertain counts as known, in the plan and in acting on it.
+        """
+        if isinstance(step, Flow):
+            step.require_fits(self.task)
+        self.require_fits(layout)
+        tables = tabulate(
+            layout.grid, self.task, step, holding=layout.holding, leaving=leaving, optimistic=optimistic
+        )
+        plan = solve(tables, backup=self.backup, start=start, limits=self.limits, on_sweep=on_sweep)
+        made = self.acting_on(plan, through or step, layout, leaving=leaving, optimistic=optimistic)
+        return replace(made, step=step, n_clipped=tables.n_clipped, mean_hold=tables.mean_hold)
+
+    def acting_on(
+        self,
+        plan: Plan,
+        step: Step,
+        layout: Layout,
+        *,
+        leaving: Leaving | None = None,
+        optimistic: bool = True,
+    ) -> Planned:
+        """A plan that was made before, ready to act on."""
+        q_function, depth = QFunction(layout.grid, plan.q_values), layout.depth
+        depth = affordable_depth(self.task.n_actions) if depth is None else depth
+        policy: QFunction | Lookahead = q_function
+        if depth:
+            policy = Lookahead(self.task, step, q_function, depth, optimistic, leaving)
+        return Planned(self.task, layout, step, plan, q_function, policy, leaving)
+
+    def replanned(self, made: Planned | None, layout: Layout) -> Planned | None:
+        """A plan as it is, acted on in another way, if that is all that a layout changes."""
+        if made is None or layout.grid is not made.grid or layout.holding != made.layout.holding:
+            return None
+        through = made.policy.step if isinstance(made.policy, Lookahead) else made.step
+        optimistic = not isinstance(made.policy, Lookahead) or made.policy.optimistic
+        acting = self.acting_on(made.plan, through, layout, leaving=made.leaving, optimistic=optimistic)
+        return replace(acting, step=made.step, n_clipped=made.n_clipped, mean_hold=made.mean_hold)
+
+    def require_fits(self, layout: Layout) -> None:
+        """Raise ValueError when a layout is too large, or none for this task."""
+        require_memory(layout.grid.shape, self.task.n_actions)
+        layout.holding.require(self.task)
+        if layout.depth:
+            require_affordable(self.task.n_actions, layout.depth)

@@ -18,15 +18,14 @@ from optimist.compiled.interpolation import interpolate_many
 from optimist.compiled.search import value_backwards
 from optimist.grid import Grid
 from optimist.planning.flow import Flow
+from optimist.planning.leaving import Leaving
 from optimist.planning.tables import require_successors
 from optimist.steps import Step
 from optimist.task import Task
 
-# Sequences tried at one decision. The blur is a cell wide: on a coarse grid it pays to look far past it (8
-# steps with 2 actions, 5 with 3, 3 with 5), on a fine one a step or two are enough.
-COARSE_BELOW = 50  # nodes per axis
-MOST_LEAVES_COARSE = 256
-MOST_LEAVES_FINE = 16
+# Sequences tried at one decision: 10 steps with 2 actions, 6 with 3, 4 with 5, 3 with 9. The blur of an
+# interpolated plan is a cell wide, and it pays to look far past it.
+MOST_LEAVES = 1024
 BLOCK = 2**18  # tree nodes held at a time; more sequences than that are never tried
 
 
@@ -96,6 +95,8 @@ class Lookahead:
     step: Step
     q_function: QFunction
     depth: int = 1
+    optimistic: bool = True  # False: what is uncertain counts as known
+    leaving: Leaving | None = None  # what lies beyond open sides
 
     def __post_init__(self) -> None:
         require_affordable(self.task.n_actions, self.depth)
@@ -131,13 +132,21 @@ class Lookahead:
             self.step.grow(roots, self.depth, self.q_function.padded_values, tree)
         else:
             self._grow(roots, tree)
+        if self.leaving is not None:
+            leaves = states[:, -futures.shape[1] :].reshape(-1, n_dims)
+            last = np.tile(task.controls, (len(leaves) // task.n_actions, 1))
+            valued = self.leaving.valued(self.q_function.grid, leaves, last, futures.reshape(-1))
+            futures[:] = valued.reshape(futures.shape)
+            faded = 1.0 - self.leaving.shares(self.q_function.grid, parents.reshape(-1, n_dims))
+            unsure *= faded.reshape(shape)  # what is unknown out there promises nothing
         controls = self._controls if len(roots) == 1 else np.tile(self._controls, (len(roots), 1))
         reached = states.reshape(-1, n_dims)
         rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
         ended = task.terminal(reached).reshape(shape)
         q_values, first = np.empty((len(roots), task.n_actions)), slice(task.n_actions)
         numbers = task.discount, task.optimistic_value, task.n_actions
-        value_backwards(rewards, ended, unsure, futures, *numbers, q_values)
+        counted = unsure if self.optimistic else np.zeros_like(unsure)
+        value_backwards(rewards, ended, counted, futures, *numbers, q_values)
         return Foresight(q_values, states[:, first], unsure[:, first])
 
     def _grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
@@ -167,11 +176,9 @@ class Lookahead:
         return np.tile(self.task.controls, (self._n_tree // self.task.n_actions, 1))
 
 
-def affordable_depth(n_actions: int, grid: Grid) -> int:
-    """How many steps to look ahead of a plan on this grid; at least one."""
-    coarse = grid.n_nodes ** (1.0 / grid.n_dims) < COARSE_BELOW
-    leaves = MOST_LEAVES_COARSE if coarse else MOST_LEAVES_FINE
-    return max(1, int(np.log(leaves) / np.log(max(n_actions, 2)) + 1e-9))
+def affordable_depth(n_actions: int) -> int:
+    """How many steps to look ahead; at least one."""
+    return max(1, int(np.log(MOST_LEAVES) / np.log(max(n_actions, 2)) + 1e-9))
 
 
 def require_affordable(n_actions: int, depth: int) -> None:

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled import sweeps
+from optimist.discretisation import ONE_STEP, Holding
 from optimist.grid import Grid
+from optimist.planning.leaving import Leaving
 from optimist.steps import Step, Successors
 from optimist.task import Task
 
 BLOCK = 16384
+GUESSED = 0.5  # a held path of which no more than this is known is not followed further
 ROUNDING = 1e-12  # by which interpolated uncertainty may leave [0, 1]
 
 
@@ -29,12 +32,13 @@ class Tables:
     grid: Grid
     cells: NDArray[np.int32]  # [n_nodes, n_actions], padded index of the successor's cell
     fractions: NDArray[np.float32]  # [n_nodes, n_actions, d], where in that cell
-    rewards: FloatArray  # [n_nodes, n_actions], 0 at terminal nodes
+    rewards: FloatArray  # [n_nodes, n_actions], at terminal nodes what entering them pays
     discounts: FloatArray  # [n_nodes, n_actions], 0 at terminal nodes and before terminal successors
     uncertainty: FloatArray | None  # [n_nodes, n_actions], the paper's C; None: all known
     optimistic_value: float  # the paper's V_MAX
     value_bounds: tuple[float, float]  # values are kept between these; infinite below discount 1
     n_clipped: int  # successors that lay outside the box
+    mean_hold: float = 1.0  # steps that one planned step stands for
 
     @property
     def n_actions(self) -> int:
@@ -58,60 +62,101 @@ class Path(NamedTuple):
     rewards: FloatArray  # [n], discounted sum on the way
     discounts: FloatArray  # [n], how much of what follows counts: nothing after an end
     uncertainty: FloatArray | None  # [n], of a single step; None: all known, or folded into the others
+    worst: float = np.inf  # the least that a single step paid
+    n_steps: int = 0  # of all paths together
 
 
 def follow(
-    task: Task, step: Step, states: FloatArray, action: int, *, hold: int = 1, ended: BoolArray | None = None
+    task: Task,
+    step: Step,
+    states: FloatArray,
+    action: int,
+    *,
+    holding: Holding = ONE_STEP,
+    widths: FloatArray | None = None,
+    ended: BoolArray | None = None,
+    optimistic: bool = True,
 ) -> Path:
-    """Paths of `hold` steps from `states` [n, d]; nothing is earned from those that `ended` [n] already.
+    """Paths from `states` [n, d] under one action, held as `holding` says; `widths` [n, d] are of cells.
 
     Of a single step the uncertainty is told. Over several, what is uncertain is optimistic on the way: after
     a step of uncertainty c only the share 1 - c of what follows counts, the rest is V_MAX. A path ends where
-    it terminates.
+    it terminates. From a state that has `ended` [n] already nothing leads on: it is worth what entering it
+    pays, r(x, a, x), or a live neighbour would see an end worth nothing in the middle of costs.
     """
-    if not 1 <= hold <= task.max_steps or int(hold) != hold:
-        raise ValueError(f"`hold` must be a whole number from 1 to {task.max_steps}; got {hold}.")
+    hold = holding.require(task)
     control = task.controls[action : action + 1]
-    total, counts = (
-        np.zeros(len(states)),
-        np.where(task.terminal(states) if ended is None else ended, 0.0, 1.0),
-    )
-    made = Path(np.empty_like(states), np.zeros(len(states)), np.zeros(len(states)), None)  # paths that ended
-    where = np.arange(len(states))  # which paths go on
-    for number in range(hold):
+    ended = task.terminal(states) if ended is None else ended
+    made = Path(states.copy(), np.zeros(len(states)), np.zeros(len(states)), None)
+    worst = np.inf
+    if ended.any():
+        made.rewards[ended] = task.rewards(states[ended], control, states[ended])
+        worst = float(made.rewards[ended].min())
+    where = np.flatnonzero(~ended)  # which paths go on
+    origins = states = states if where.size == len(states) else states.take(where, axis=0)
+    total, counts, known = np.zeros(len(states)), np.ones(len(states)), np.ones(len(states))
+    last_uncertainty, n_steps = None, 0
+    for number in range(hold if where.size else 0):
         next_states, uncertainty = require_successors(step(states, action), states)
+        uncertainty = uncertainty if optimistic else None
+        n_steps += len(states)
         earned = task.rewards(states, control, next_states)
+        worst = min(worst, float(earned.min(initial=np.inf)))
         if uncertainty is None or hold == 1:
             total = total + counts * earned
             counts = counts * task.discount
+            last_uncertainty = uncertainty
         else:
             total = total + counts * ((1.0 - uncertainty) * earned + uncertainty * task.optimistic_value)
             counts = counts * (1.0 - uncertainty) * task.discount
+            known = known * (1.0 - uncertainty)
         counts[task.terminal(next_states)] = 0.0
         states = next_states
-        if number < hold - 1 and not counts.all():
-            # dynamics need not mean anything beyond an end: those paths stay there
-            over, going = np.flatnonzero(counts == 0.0), np.flatnonzero(counts)
-            made.ends[where[over]], made.rewards[where[over]] = states.take(over, axis=0), total[over]
-            states = states.take(going, axis=0)
-            where, total, counts = where.take(going), total.take(going), counts.take(going)
+        if number == hold - 1:
+            break
+        # dynamics need not mean anything beyond an end: those paths stay there
+        goes_on = counts != 0.0
+        if widths is not None and holding.until_crossed:
+            crossed = (np.abs(task.box.displacement(origins, states)) / widths.take(where, axis=0)).max(
+                axis=1
+            )
+            # let go, too, of what is at rest and will cross nothing, and of what is mostly guessed
+            goes_on &= (crossed < 1.0) & (crossed * hold >= number + 1.0) & (known > GUESSED)
+        if not goes_on.all():
+            over, going = np.flatnonzero(~goes_on), np.flatnonzero(goes_on)
+            at = where[over]
+            made.ends[at], made.rewards[at], made.discounts[at] = states[over], total[over], counts[over]
+            states, origins = states.take(going, axis=0), origins.take(going, axis=0)
+            where, known = where.take(going), known.take(going)
+            total, counts = total.take(going), counts.take(going)
             if not where.size:
                 break
-    if hold == 1 or where.size == len(made.ends):
-        return Path(states, total, counts, uncertainty if hold == 1 else None)
     made.ends[where], made.rewards[where], made.discounts[where] = states, total, counts
-    return made
+    unsure = None
+    if hold == 1 and last_uncertainty is not None:
+        unsure = np.zeros(len(made.ends))
+        unsure[where] = last_uncertainty
+    return made._replace(uncertainty=unsure, worst=worst, n_steps=n_steps)
 
 
-def tabulate(grid: Grid, task: Task, step: Step, *, hold: int = 1) -> Tables:
-    """Cells, fractions, rewards and discounts of every node and action, each held for `hold` steps.
+def tabulate(
+    grid: Grid,
+    task: Task,
+    step: Step,
+    *,
+    holding: Holding = ONE_STEP,
+    leaving: Leaving | None = None,
+    optimistic: bool = True,
+) -> Tables:
+    """Cells, fractions, rewards and discounts of every node and action, each held as `holding` says.
 
     Holding is for when a step is short against a cell: interpolation smears the value function a little at
     every planned step, so a path that takes many to cross one cell keeps little of it.
 
-    A terminal successor ends the sum: its discount is 0. A terminal node is worth 0: it is where an
-    episode has ended. With discount 1 values are kept above `max_steps` times the worst reward and
-    below the optimistic value, since nothing else bounds the value of a state that never terminates.
+    A terminal successor ends the sum: its discount is 0. A terminal node is worth what entering it pays.
+    With discount 1 values are kept above `max_steps` times the worst reward and below the optimistic value,
+    since nothing else bounds the value of a state that never terminates. Not `optimistic`, what is uncertain
+    counts as known. Beyond the sides that `leaving` knows to be open, values fall towards its worst.
     """
     if grid.n_dims != task.box.n_dims:
         raise ValueError(
@@ -122,20 +167,35 @@ def tabulate(grid: Grid, task: Task, step: Step, *, hold: int = 1) -> Tables:
     fractions = np.empty((*shape, grid.n_dims), dtype=np.float32)
     rewards, discounts = np.empty(shape), np.empty(shape)
     uncertainty: FloatArray | None = None
-    n_clipped = 0
+    n_clipped, worst, n_steps, n_paths = 0, np.inf, 0, 0
     for first, last in grid.blocks(BLOCK):
         nodes = grid.nodes_between(first, last)
         ended = task.terminal(nodes)
+        widths = grid.widths_at(nodes) if holding.until_crossed else None
         for action in range(task.n_actions):
-            path = follow(task, step, nodes, action, hold=hold, ended=ended)
+            path = follow(
+                task,
+                step,
+                nodes,
+                action,
+                holding=holding,
+                widths=widths,
+                ended=ended,
+                optimistic=optimistic,
+            )
             rows = slice(first, last), action
             located = grid.locate(path.ends)
             cells[rows], fractions[rows] = located.cells, located.fractions
             rewards[rows], discounts[rows] = path.rewards, path.discounts
-            n_clipped += located.n_clipped
+            if leaving is not None:
+                shares, worth = leaving.lost(grid, path.ends, task.controls[action : action + 1])
+                rewards[rows] += shares * path.discounts * worth
+                discounts[rows] *= 1.0 - shares
+            n_clipped, worst = n_clipped + located.n_clipped, min(worst, path.worst)
+            n_steps, n_paths = n_steps + path.n_steps, n_paths + int((~ended).sum())
             if path.uncertainty is not None and path.uncertainty.any():
                 uncertainty = np.zeros(shape) if uncertainty is None else uncertainty
-                uncertainty[rows] = np.where(ended, 0.0, path.uncertainty)
+                uncertainty[rows] = path.uncertainty
     return Tables(
         grid=grid,
         cells=cells,
@@ -144,8 +204,9 @@ def tabulate(grid: Grid, task: Task, step: Step, *, hold: int = 1) -> Tables:
         discounts=discounts,
         uncertainty=uncertainty,
         optimistic_value=task.optimistic_value,
-        value_bounds=value_bounds(task, float(rewards.min()) / hold),
+        value_bounds=value_bounds(task, worst),
         n_clipped=n_clipped,
+        mean_hold=n_steps / max(n_paths, 1),
     )
 
 

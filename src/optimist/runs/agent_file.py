@@ -26,7 +26,7 @@ from optimist.runs.store import RunError
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FILE = "agent.optimist"
 
 A = TypeVar("A", bound=Agent)

@@ -34,6 +34,7 @@ class Place:
     step: int = 0
     total_reward: float = 0.0
     state: FloatArray | None = None  # [d]
+    expected: float | None = None  # what the agent expected of the episode when it began
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,8 @@ def interact(
     while True:
         yield from catch_up(agent, store)
         if place.state is None:
-            place = Place(place.episode, state=begin(environment, agent.task, seed, place.episode))
+            state = begin(environment, agent.task, seed, place.episode)
+            place = Place(place.episode, state=state, expected=expected_by(agent))
         made = stepped(environment, agent.task, agent.act, place, number=len(agent.transitions) + 1)
         if store is not None:
             store.append(made.transition, place.episode, outside=made.outside, ended=made.ended)
@@ -108,10 +110,16 @@ def stepped(
     outside = not transition.terminated and not task.box.contains(transition.next_state)
     if transition.terminated or transition.truncated:
         ending = "terminated" if transition.terminated else "truncated"
-        row = EpisodeRow(episode, step, total, number, ending)
+        row = EpisodeRow(episode, step, total, number, ending, place.expected)
         return Stepped(number, episode, step, transition, outside, Place(episode + 1), row)
-    on = Place(episode, step, total, transition.next_state)
+    on = Place(episode, step, total, transition.next_state, place.expected)
     return Stepped(number, episode, step, transition, outside, on, None)
+
+
+def expected_by(agent: Agent) -> float | None:
+    """What the agent expects an episode to earn, if it is of a kind that says so, and finite."""
+    expected = getattr(agent, "expected", None)
+    return float(expected) if expected is not None and np.isfinite(expected) else None
 
 
 def reset_seed(seed: int, episode: int) -> int:

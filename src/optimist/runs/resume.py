@@ -44,7 +44,9 @@ def resume(store: RunStore, agent: Agent, environment: gymnasium.Env[Any, Any]) 
 def open_place(store: RunStore, agent: Agent) -> Place:
     """Where the record stops."""
     episode, steps, total = store.open_episode()
-    return Place(episode, steps, total, agent.transitions[-1].next_state if steps else None)
+    if not steps:
+        return Place(episode)
+    return Place(episode, steps, total, agent.transitions[-1].next_state, store.expected_of(episode))
 
 
 def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Place | None:
@@ -72,7 +74,9 @@ def abandon(place: Place, n_transitions: int, store: RunStore | None) -> tuple[P
     """Close the episode that cannot go on: where the next one begins, and what is recorded of this one."""
     if place.step == 0:
         return Place(place.episode), None
-    row = EpisodeRow(place.episode, place.step, place.total_reward, n_transitions, "abandoned")
+    row = EpisodeRow(
+        place.episode, place.step, place.total_reward, n_transitions, "abandoned", place.expected
+    )
     if store is not None:
         store.end_episodes([row])
     return Place(place.episode + 1), row

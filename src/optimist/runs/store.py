@@ -18,7 +18,7 @@ from optimist.arrays import FloatArray
 from optimist.runs.lock import take_lock
 from optimist.transitions import Transition
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FILE = "run.sqlite"
 # what a run deleted by hand may have left behind, and would be taken for a part of the new one
 LEFTOVERS = (f"{FILE}.new", f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", "agent.optimist")
@@ -41,7 +41,8 @@ CREATE TABLE episodes (
     steps INTEGER NOT NULL,
     total_reward REAL NOT NULL,
     transitions INTEGER NOT NULL,     -- in the run when it ended
-    ending TEXT NOT NULL              -- terminated, truncated, or abandoned (an outside environment, resumed)
+    ending TEXT NOT NULL,             -- terminated, truncated, or abandoned (an outside environment, resumed)
+    expected REAL                     -- what the agent expected it to earn when it began, if it did
 );
 CREATE TABLE plans (
     n_transitions INTEGER PRIMARY KEY,
@@ -55,7 +56,8 @@ CREATE TABLE plans (
     uncertainty_drift REAL,
     mean_uncertainty REAL NOT NULL,
     model TEXT NOT NULL,              -- JSON: what the model says of itself
-    settled INTEGER NOT NULL
+    settled INTEGER NOT NULL,
+    rehearsal TEXT NOT NULL           -- JSON: layout that won, what was tried, what an episode shall earn
 );
 """
 
@@ -74,6 +76,17 @@ UPDATE header SET document = json_set(document, '$.format_version', 2);
 COMMIT;
 """
 
+# From format 2, when nothing was rehearsed.
+UPGRADE_2 = """
+BEGIN IMMEDIATE;
+ALTER TABLE episodes ADD COLUMN expected REAL;
+ALTER TABLE plans ADD COLUMN rehearsal TEXT NOT NULL DEFAULT '{}';
+UPDATE header SET document = json_insert(document, '$.settings.planning.rehearse', json('false'))
+    WHERE json_type(document, '$.settings.planning') = 'object';
+UPDATE header SET document = json_set(document, '$.format_version', 3);
+COMMIT;
+"""
+
 
 class RunError(Exception):
     """The work failed; what was recorded is safe. One sentence."""
@@ -88,6 +101,7 @@ class EpisodeRow:
     total_reward: float
     transitions: int  # in the run when it ended
     ending: str  # terminated, truncated or abandoned
+    expected: float | None = None  # by the agent when it began
 
 
 def finished(rows: Sequence[EpisodeRow]) -> int:
@@ -153,13 +167,15 @@ class RunStore:
                 connection = _connect(directory, writing=writing)
                 store = cls(directory, connection, lock)
                 version = store.header["format_version"]
-                if version not in (1, FORMAT_VERSION):
+                if version not in range(1, FORMAT_VERSION + 1):
                     raise ValueError(
                         f"The run in {directory} must be of format 1 to {FORMAT_VERSION}; got {version}, of "
                         "another version of Optimist. Open it with that one."
                     )
                 if version == 1 and writing:
                     connection.executescript(UPGRADE)
+                if version < FORMAT_VERSION and writing:
+                    connection.executescript(UPGRADE_2)
         except BaseException:
             if connection is not None:
                 connection.close()
@@ -177,6 +193,9 @@ class RunStore:
             model = document.get("settings", {}).get("model")
             if document["format_version"] == 1 and model is not None:
                 model.setdefault("learner", "gp")  # there was no other
+            planning = document.get("settings", {}).get("planning")
+            if document["format_version"] in (1, 2) and planning is not None:
+                planning.setdefault("rehearse", False)  # nothing was
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"The record of the run in {self.directory} is damaged: no settings.") from error
         return document
@@ -219,7 +238,7 @@ class RunStore:
         """Record an update; one made again after an interruption replaces itself."""
         row = asdict(update)
         drift = row.pop("drift") or {"mean_drift": None, "uncertainty_drift": None}
-        row["model"] = json.dumps(row["model"])
+        row |= {name: json.dumps(row[name]) for name in ("model", "rehearsal")}
         with _told(self.directory), self._connection as connection:
             _insert(connection, "INSERT OR REPLACE", "plans", row | drift)
 
@@ -243,10 +262,15 @@ class RunStore:
 
     def episodes(self) -> list[EpisodeRow]:
         """Those that have ended, in order."""
-        rows = self._rows(
-            "SELECT episode, steps, total_reward, transitions, ending FROM episodes ORDER BY episode"
-        )
-        return [EpisodeRow(*row) for row in rows]
+        names = [row[1] for row in self._rows("PRAGMA table_info(episodes)")]
+        rows = self._rows("SELECT * FROM episodes ORDER BY episode")
+        return [EpisodeRow(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def expected_of(self, episode: int) -> float | None:
+        """What was expected of an episode when it began: what the last plan before it said."""
+        begun = self._rows("SELECT count(*) FROM transitions WHERE episode < ?", (episode,))[0][0]
+        said = [row["rehearsal"].get("expected") for row in self.plans() if row["n_transitions"] <= begun]
+        return said[-1] if said else None
 
     def open_episode(self) -> tuple[int, int, float]:
         """The episode that goes on: its number, steps and total reward so far."""
@@ -273,6 +297,7 @@ class RunStore:
                 row["model"] = {
                     name: json.loads(row.pop(name)) for name in ("basis_sizes", "hyperparameters")
                 }
+            row["rehearsal"] = json.loads(row.get("rehearsal", "{}"))
         return rows
 
     def stopped_learning_at(self) -> int | None:

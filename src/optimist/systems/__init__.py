@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optimist.systems.system import System
 
 PAPER = ("mountain-car", "pendulum", "bicycle", "acrobot")  # of the paper's Section 4.1
-NAMES = PAPER
+NAMES = (*PAPER, "cart-pole", "cart-pole-rail")
 
 
 class _Table(UserDict[str, "System"]):

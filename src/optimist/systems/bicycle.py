@@ -126,17 +126,7 @@ SYSTEM = System(
         "handlebar [rad]",
         "handlebar rate [rad/s]",
     ),
-    recipes={
-        "paper": Recipe(Discretisation(nodes=(20,) * 4, spacing=(1.0,) * 4)),
-        "ours": Recipe(
-            Discretisation(nodes=(20,) * 4, spacing=(1.0, 3.0, 1.5, 1.5), hold=8),
-            lookahead=1,
-            reason=(
-                "good riding uses a twentieth of the printed roll rates, so nodes are denser "
-                "around 0; a step of 0.01 s is short against a cell, so eight are planned as one"
-            ),
-        ),
-    },
+    recipes={"paper": Recipe(Discretisation(nodes=(20,) * 4, spacing=(1.0,) * 4, hold=1))},
     paper_best=-3.49,
     best_known=-2.05,
 )

@@ -20,11 +20,10 @@ FEW = 32  # states: handing the step to a compiled loop takes as long as steppin
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to plan a problem with its true dynamics: data, with its reason."""
+    """How somebody planned a problem: what is fixed of its discretisation, and how it was acted on."""
 
     grid: Discretisation
     lookahead: int | None = 0  # steps tried through the dynamics when acting; 0: Q-values; None: affordable
-    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class System:
     step: Step | None = None  # the same dynamics, one state at a time
     outcome: Outcome | None = None  # the task's reward and end, one transition at a time
     observation_box: Box = None  # type: ignore[assignment]  # every state it can reach; by default the task's
-    recipes: Mapping[str, Recipe] = field(default_factory=dict)  # "ours", and "paper" where there is one
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)  # "paper", where there is one
     paper_best: float | None = None  # total reward the paper reports for planning with the true dynamics
     best_known: float | None = None  # best total reward anybody found from the first start
 

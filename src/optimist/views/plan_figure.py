@@ -12,6 +12,7 @@ import numpy as np
 from optimist.arrays import Actions, FloatArray
 from optimist.box import Box
 from optimist.planning import QFunction
+from optimist.views.axes_figure import draw_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +69,7 @@ def draw_plan(
     path: FloatArray,
     title: str,
 ) -> Figure:
-    """Value function and greedy control of the Q-values over a slice, with the path of a rollout [t, d]."""
+    """Value function and greedy control over a slice, with the path of a rollout [t, d]; and the nodes."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     box = q_function.grid.box
@@ -77,9 +78,13 @@ def draw_plan(
     values = q_function.value(states).reshape(RESOLUTION, RESOLUTION)
     actions = q_function.greedy(states).reshape(RESOLUTION, RESOLUTION)
 
-    figure = Figure(figsize=(11.0, 4.6), layout="constrained")
+    figure = Figure(figsize=(15.5, 4.6), layout="constrained")
     figure.suptitle("\n".join(line for line in (title, shown.title()) if line), fontsize=11)
-    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    left, right, nodes = figure.subplots(1, 3)
+    right.sharex(left)
+    right.sharey(left)
+    visited = path[np.isfinite(path).all(axis=1)]
+    draw_axes(nodes, q_function.grid, visited, shown.names, "where the nodes are")
     draw_values(figure, left, xs, ys, values)
     _draw_actions(figure, right, xs, ys, actions, controls)
     for axes in (left, right):

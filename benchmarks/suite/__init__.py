@@ -1,0 +1,1 @@
+"""Strangers: ten small systems as other people would write them, and what is told of each."""

@@ -1,0 +1,115 @@
+"""Planning with known dynamics: the best possible performance (the paper's Section 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optimist.arrays import FloatArray
+from optimist.discretisation import Discretisation, Layout
+from optimist.planning.backups import BackupName
+from optimist.planning.certificate import Certificate, certify
+from optimist.planning.chooser import POLISHED, Chooser
+from optimist.planning.flow import Flow
+from optimist.planning.planner import Planned, Planner
+from optimist.planning.rehearsal import from_around, rehearse
+from optimist.planning.rollout import Rollouts, roll_out
+from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep
+from optimist.steps import Dynamics, imagined_through, known
+from optimist.task import Task
+
+DEFAULT_DISCRETISATION = Discretisation()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KnownPlan(Planned):
+    """A plan made with known dynamics."""
+
+    planner: Planner
+    dynamics: Dynamics
+    expected: float | None  # mean total of the rehearsal that it won, if there was one
+    tried: tuple[tuple[str, float], ...]  # every layout that was rehearsed, and what it came to
+    seconds: float  # predicting, tabulating, solving, rehearsing
+
+    def roll_out(self, starts: FloatArray) -> Rollouts:
+        """Episodes of the system itself under the plan's policy."""
+        return roll_out(self.task, self.dynamics, self.policy, starts)
+
+    def certify(self) -> Certificate:
+        """The residual, off the nodes, of the equation that was solved (controls held and all)."""
+        return certify(self.q_function, self.task, self.step, holding=self.layout.holding)
+
+
+def plan(
+    task: Task,
+    dynamics: Dynamics,
+    discretisation: Discretisation = DEFAULT_DISCRETISATION,
+    *,
+    starts: ArrayLike | None = None,
+    depth: int | None = None,
+    backup: str = BackupName.V_EXACT,
+    limits: Limits = DEFAULT_LIMITS,
+    on_sweep: OnSweep | None = None,
+) -> KnownPlan:
+    """Plan a task whose dynamics are known.
+
+    Args:
+        task: what is wanted.
+        dynamics: (states [n, d], controls [n, k] or [1, k]) -> next states [n, d].
+        discretisation: what is fixed of nodes, spacing, limits and hold.
+        starts: states [n, d] that the plan shall be good from. With them, what is not fixed is chosen:
+            several layouts are planned on and tried out. Without, the nodes are uniform.
+        depth: steps looked ahead when acting; by default what is affordable, 0 acts on interpolated Q-values.
+        backup: which Bellman equation; see `optimist.planning.backups`.
+        limits: tolerance and most sweeps of the solver.
+        on_sweep: called after every sweep with their number and the largest change.
+
+    """
+    began = perf_counter()
+    planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
+    chooser = Chooser(task, discretisation, depth)
+    tried: list[tuple[str, float]] = []
+
+    def attempt(layout: Layout, like: Planned | None = None) -> Planned:
+        again = planner.replanned(like, layout)
+        if again is not None:
+            return again
+        planner.require_fits(layout)
+        flow = None
+        if layout.depth != 0:
+            try:
+                flow = Flow.through(layout.grid, step, task.n_actions)
+            except ValueError:  # beyond an end dynamics need not mean anything
+                ended = task.terminal(layout.grid.nodes)
+                flow = Flow.through(layout.grid, step, task.n_actions, ended=ended)
+        return planner.plan(step, layout, through=flow, on_sweep=on_sweep)
+
+    kept, expected = attempt(chooser.first()), None
+    if starts is not None:
+        begin = from_around(task, np.atleast_2d(np.array(starts, dtype=np.float64)))
+        imagined = imagined_through(dynamics)
+        rehearsed = rehearse(task, kept.policy, imagined, begin)
+        tried.append((kept.layout.name, rehearsed.total))
+        turns = [kind for kind in chooser.kinds if kind != "uniform"]
+        again = [kind for kind in turns if "placed" in kind]  # now by the paths of a plan that is good
+        for kind in [*turns, *again, POLISHED] if turns else []:
+            layout = chooser.challenger(kind, kept, rehearsed.states)
+            if layout is None:
+                continue
+            other = attempt(layout, kept)
+            heard = rehearse(task, other.policy, imagined, begin)
+            tried.append((other.layout.name, heard.total))
+            if heard.total > rehearsed.total:  # no model errs here: the better is better
+                kept, rehearsed = other, heard
+        expected = rehearsed.total
+    return KnownPlan(
+        **vars(kept),
+        planner=planner,
+        dynamics=dynamics,
+        expected=expected,
+        tried=tuple(tried),
+        seconds=perf_counter() - began,
+    )

@@ -1,0 +1,136 @@
+"""Rehearsal: plans are tried out in imagination before they are used, and the best is kept.
+
+Whoever has a model has a simulator. A plan on some grid, held and searched in some way, is followed through
+the model from the starts that were seen; what it earns there says more about it than any theory of grids.
+Nothing is told and nothing is peeked at: the model is learned, the starts were observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from optimist.arrays import FloatArray
+from optimist.box import Box
+from optimist.planning.policy import Policy
+from optimist.steps import Imagined
+from optimist.task import Task
+
+MOST_STARTS = 4
+BETTER = 0.003  # of what is expected: a challenger that does not promise so much more does not win
+AROUND = 0.0125  # of the box, how far from a start that was seen others are tried: a quarter of a coarse cell
+AROUND_SEED = 0
+FAR = 1e3  # widths of the box: a path that is imagined so far away has left all bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """What following a plan through a model came to."""
+
+    totals: FloatArray  # [n_starts], sums of rewards; -inf where the model left all bounds
+    states: FloatArray  # [n, d], where it went
+
+    @property
+    def total(self) -> float:
+        """The mean over the starts."""
+        return float(self.totals.mean())
+
+
+def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: FloatArray) -> Rehearsal:
+    """Episodes from `starts` [n, d] in imagination, as long as real ones.
+
+    A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
+    expected of it.
+    """
+    box, n_starts = task.box, len(starts)
+    states = box.wrap(np.array(starts, dtype=np.float64))
+    totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
+    seen = [states]
+    states = states[going]
+    for _ in range(task.max_steps):
+        if not going.size:
+            break
+        try:
+            controls = task.controls[policy.greedy(states)]
+        except ValueError:  # out there no reward can be said
+            totals[going] = -np.inf
+            break
+        with np.errstate(all="ignore"):
+            after = imagined(states, controls, going)
+            sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
+        totals[going[~sound]] = -np.inf
+        going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
+        if not going.size:
+            break
+        try:
+            totals[going] += task.rewards(states, controls, after)
+        except ValueError:
+            totals[going] = -np.inf
+            break
+        seen.append(after)
+        on = ~task.terminal(after)
+        going, states = going[on], after[on]
+    return Rehearsal(totals, np.concatenate(seen))
+
+
+class Expectation(float):
+    """A total that is expected, a number, with an interval where there is one: `low` and `high`."""
+
+    low: float | None
+    high: float | None
+
+    def __new__(cls, total: float, low: float | None = None, high: float | None = None) -> Self:
+        """Of a total and, if known, what it lies between."""
+        made = super().__new__(cls, total)
+        made.low = low if low is not None and np.isfinite(low) else None
+        made.high = high if high is not None and np.isfinite(high) else None
+        return made
+
+    def record(self) -> dict[str, float | None]:
+        """As JSON says it: what is not finite is not said."""
+        total = float(self) if np.isfinite(self) else None
+        return {"expected": total, "low": self.low, "high": self.high}
+
+    @classmethod
+    def recorded(cls, said: Mapping[str, float | None]) -> Self:
+        """The opposite of `record`: what was not said is the worst."""
+        total = said["expected"]
+        return cls(-np.inf if total is None else total, said["low"], said["high"])
+
+
+def better(challenger: Rehearsal, kept: Rehearsal) -> bool:
+    """Whether the challenger promises clearly more, also against the scatter over the starts."""
+    if not (np.isfinite(kept.total) and np.isfinite(challenger.total)):
+        return challenger.total > kept.total
+    gains = challenger.totals - kept.totals
+    luck = 0.5 * float(gains.std()) / np.sqrt(len(gains))
+    return bool(gains.mean() > max(BETTER * abs(kept.total), luck))
+
+
+def from_around(task: Task, seen: FloatArray) -> FloatArray:
+    """Starts to rehearse from: kinds of those that were `seen` [n, d], then some that are nearly the same.
+
+    What earns most from exactly one place may be luck; from places nearby, too, it hardly is.  [n, d]
+    """
+    kinds = kinds_of(seen, task.box)
+    stream = np.random.default_rng(AROUND_SEED)
+    offsets = stream.uniform(-1.0, 1.0, size=(MOST_STARTS - len(kinds), task.box.n_dims))
+    near = kinds[np.arange(len(offsets)) % len(kinds)] + offsets * AROUND * task.box.widths
+    near = task.box.clip(near)
+    near = near[~task.terminal(near)] if len(near) else near
+    return np.concatenate([kinds, near])
+
+
+def kinds_of(starts: FloatArray, box: Box, most: int = MOST_STARTS) -> FloatArray:
+    """At most so many of `starts` [n, d], as different as can be: the last seen first, then the farthest."""
+    chosen = [len(starts) - 1]
+    while len(chosen) < most:
+        gaps = box.displacement(starts[chosen], starts[:, np.newaxis]) / box.widths
+        nearest = (gaps**2).sum(axis=2).min(axis=1)
+        if nearest.max() == 0.0:
+            break
+        chosen.append(int(nearest.argmax()))
+    return np.asarray(starts[chosen])

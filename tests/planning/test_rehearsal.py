@@ -1,0 +1,295 @@
+"""Plans followed in imagination, against following them for real."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimist.arrays import Actions, BoolArray, FloatArray, IntArray
+from optimist.box import Box
+from optimist.planning import Rehearsal, rehearse, roll_out
+from optimist.planning.rehearsal import MOST_STARTS, Expectation, better, from_around, kinds_of
+from optimist.task import Task
+
+BOX = Box([-np.pi, -2.0], [np.pi, 2.0], periodic=[True, False])
+
+
+def swing(states: FloatArray, controls: FloatArray) -> FloatArray:
+    rates = 0.97 * states[:, 1] + 0.2 * np.sin(states[:, 0]) + 0.15 * controls[:, 0]
+    return BOX.wrap(np.column_stack([states[:, 0] + 0.2 * rates, rates]))
+
+
+def effort(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+    return -1.0 - 0.3 * next_states[:, 1] ** 2 - 0.1 * controls[:, 0] ** 2 + 0.2 * np.cos(states[:, 0])
+
+
+def upright(states: FloatArray) -> BoolArray:
+    done: BoolArray = np.cos(states[:, 0]) < -0.8
+    return done
+
+
+TASK = Task(BOX, np.array([-1.0, 0.0, 1.0]), effort, 0.95, 0.0, upright, max_steps=30)
+STARTS = np.random.default_rng(0).uniform(BOX.low, BOX.high, (40, 2))
+
+
+@dataclass(frozen=True)
+class Pushing:
+    """Some policy: with the motion, or not at all where it is slow."""
+
+    def greedy(self, states: FloatArray) -> Actions:
+        return np.where(np.abs(states[:, 1]) < 0.1, 1, np.where(states[:, 1] > 0.0, 2, 0))
+
+
+def truly(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+    return swing(states, controls)
+
+
+# --- the same as for real ------------------------------------------------------------------------------
+
+
+def test_imagined_through_the_dynamics_themselves_totals_are_those_of_real_episodes() -> None:
+    found, expected = rehearse(TASK, Pushing(), truly, STARTS), roll_out(TASK, swing, Pushing(), STARTS)
+    assert expected.terminated.any()
+    assert not expected.terminated.all()
+    np.testing.assert_array_equal(found.totals, expected.total_rewards)
+    assert found.total == expected.total_rewards.mean()
+    visited = expected.paths[np.isfinite(expected.paths).all(axis=2)]
+    np.testing.assert_array_equal(np.sort(found.states, axis=0), np.sort(visited, axis=0))
+
+
+def test_from_a_single_start_it_is_the_same_as_from_many() -> None:
+    together = rehearse(TASK, Pushing(), truly, STARTS).totals
+    alone = [rehearse(TASK, Pushing(), truly, start[np.newaxis]).total for start in STARTS]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_who_imagines_is_told_which_start_a_state_belongs_to() -> None:
+    """Each start with a model of its own: as if each were rehearsed with it alone."""
+    drifts = np.random.default_rng(1).normal(scale=0.05, size=len(STARTS))
+
+    def imagined(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        assert len(rows) == len(states) == len(controls)
+        return BOX.wrap(swing(states, controls) + drifts[rows, np.newaxis])
+
+    found = rehearse(TASK, Pushing(), imagined, STARTS)
+    for row in range(0, len(STARTS), 5):
+
+        def drifting(states: FloatArray, controls: FloatArray, drift: float = drifts[row]) -> FloatArray:
+            return BOX.wrap(swing(states, controls) + drift)
+
+        expected = roll_out(TASK, drifting, Pushing(), STARTS[row : row + 1])
+        assert found.totals[row] == pytest.approx(expected.total_rewards[0], rel=1e-12)
+
+
+def test_starts_that_have_ended_earn_nothing() -> None:
+    starts = np.array([[np.pi, 0.0], [0.0, 0.5], [-3.1, 1.0]])
+    asked = []
+
+    def imagined(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        asked.append(rows.tolist())
+        return swing(states, controls)
+
+    found = rehearse(TASK, Pushing(), imagined, starts)
+    assert found.totals[0] == found.totals[2] == 0.0
+    assert found.totals[1] < 0.0
+    assert all(rows == [1] for rows in asked)
+    assert rehearse(TASK, Pushing(), imagined, starts[[0, 2]]).totals.tolist() == [0.0, 0.0]
+
+
+def test_starts_are_not_changed_and_angles_are_wrapped() -> None:
+    starts = np.array([[0.3 + 2.0 * np.pi, 0.5]])
+    kept = starts.copy()
+    turned = rehearse(TASK, Pushing(), truly, starts)
+    np.testing.assert_array_equal(starts, kept)
+    assert turned.total == pytest.approx(rehearse(TASK, Pushing(), truly, np.array([[0.3, 0.5]])).total)
+
+
+# --- models that break ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e9, -1e5])
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_path_that_leaves_all_bounds_is_worth_minus_infinity(bad: float, after: int) -> None:
+    calls = []
+
+    def imagined(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        calls.append(0)
+        broken = swing(states, controls)
+        if len(calls) > after:
+            broken[rows == 1, 1] = bad
+        return broken
+
+    starts = np.array([[0.0, 0.5], [0.1, 0.2], [0.5, -0.5]])
+    found = rehearse(TASK, Pushing(), imagined, starts)
+    sound = rehearse(TASK, Pushing(), truly, starts)
+    assert found.totals[1] == found.total == -np.inf
+    np.testing.assert_array_equal(found.totals[[0, 2]], sound.totals[[0, 2]])
+    assert np.isfinite(found.states).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_explodes_breaks_nothing() -> None:
+    def exploding(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        return np.exp(1e3 * np.abs(states))
+
+    found = rehearse(TASK, Pushing(), exploding, STARTS)
+    live = ~upright(STARTS)
+    assert (found.totals[live] == -np.inf).all()
+    assert (found.totals[~live] == 0.0).all()
+
+
+def test_once_no_path_is_left_nobody_is_asked_any_more() -> None:
+    """Somebody's reward need not know what to do with no states at all."""
+
+    def picky(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        assert len(states)
+        return -np.ones(len(states))
+
+    task = Task(BOX, TASK.controls, picky, 0.95, 0.0, upright, max_steps=5)
+    found = rehearse(task, Pushing(), lambda s, u, rows: np.full_like(s, np.nan), np.zeros((2, 2)))
+    assert found.total == -np.inf
+
+
+# --- which is better -----------------------------------------------------------------------------------
+
+
+def of(*totals: float) -> Rehearsal:
+    return Rehearsal(np.array(totals), np.empty((0, 2)))
+
+
+def test_a_challenger_must_promise_clearly_more() -> None:
+    assert better(of(-90.0), of(-100.0))
+    assert not better(of(-100.0), of(-100.0))
+    assert not better(of(-99.8), of(-100.0))  # two thousandths
+    assert better(of(-99.6), of(-100.0))  # four
+    assert not better(of(-100.0), of(-90.0))
+    assert better(of(5.0, 7.0), of(5.0, 5.0))
+    assert better(of(1e-9), of(0.0))
+
+
+def test_gains_from_a_single_start_and_losses_from_others_may_be_luck() -> None:
+    """The same mean gain, once from everywhere, once from one start at the cost of the others."""
+    kept = of(-100.0, -50.0, -100.0, -50.0)
+    assert better(of(-95.0, -45.0, -95.0, -45.0), kept)  # however different the starts themselves are
+    assert not better(of(-50.0, -60.0, -110.0, -60.0), kept)
+    assert not better(of(-105.0, -55.0, -105.0, -55.0), kept)
+
+
+def test_anything_is_better_than_a_model_that_broke_and_nothing_is_worse() -> None:
+    broken = of(3.0, -np.inf)
+    assert better(of(-1e9), broken)
+    assert not better(broken, of(-1e9))
+    assert not better(broken, broken)
+
+
+# --- kinds of starts -----------------------------------------------------------------------------------
+
+UNIT = Box([0.0, 0.0], [1.0, 1.0])
+
+
+@settings(max_examples=40, deadline=None, database=None)
+@given(seed=st.integers(0, 2**32 - 1), n_kinds=st.integers(1, 4), n_dims=st.integers(1, 4))
+def test_all_kinds_of_starts_are_picked(seed: int, n_kinds: int, n_dims: int) -> None:
+    """As many crowds as may be picked, each far from the others: one of every crowd."""
+    stream = np.random.default_rng(seed)
+    widths = stream.uniform(0.1, 100.0, n_dims)
+    centres = widths * 10.0 * stream.permutation(np.arange(n_kinds))[:, np.newaxis]
+    crowds = stream.integers(n_kinds, size=60)
+    crowds[:n_kinds] = np.arange(n_kinds)
+    starts = centres[crowds] + 0.01 * widths * stream.normal(size=(60, n_dims))
+    found = kinds_of(starts, Box(np.zeros(n_dims), widths), most=n_kinds)
+    nearest = np.abs((found[:, np.newaxis] - centres) / widths).sum(axis=2).argmin(axis=1)
+    assert sorted(nearest.tolist()) == list(range(n_kinds))
+    assert {row.tobytes() for row in found} <= {row.tobytes() for row in starts}
+    np.testing.assert_array_equal(found[0], starts[-1])
+
+
+def test_few_starts_are_all_picked_each_once() -> None:
+    starts = np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 5.0]])
+    found = kinds_of(starts, UNIT)
+    assert sorted(found.tolist()) == [[0.0, 5.0], [1.0, 2.0]]
+    assert kinds_of(starts[:1], UNIT).tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_a_start_that_was_seen_again_and_again_is_one_kind(count: int) -> None:
+    starts = np.tile([1.0, 2.0], (count, 1))
+    assert kinds_of(starts, UNIT).tolist() == [[1.0, 2.0]]
+
+
+def test_how_different_starts_are_is_counted_in_widths_of_the_box() -> None:
+    """Five of a hundred are less than a third of one."""
+    starts = np.array([[55.0, 0.5], [50.0, 0.8], [50.0, 0.5]])
+    found = kinds_of(starts, Box([0.0, 0.0], [100.0, 1.0]), most=2)
+    assert found.tolist() == [[50.0, 0.5], [50.0, 0.8]]
+
+
+@pytest.mark.parametrize("turns", [-1, 0, 2])
+def test_starts_on_both_sides_of_the_seam_are_the_same_kind(turns: int) -> None:
+    last, over, far = [np.pi - 0.01, 0.0], [-np.pi + 0.01 + 2.0 * np.pi * turns, 0.0], [1.5, 0.0]
+    assert kinds_of(np.array([over, far, last]), BOX, most=2).tolist() == [last, far]
+    apart = Box(BOX.low, BOX.high)  # without a seam
+    assert kinds_of(np.array([[-np.pi + 0.01, 0.0], far, last]), apart, most=2)[1][0] < -3.0
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_starts_around_are_near_those_that_were_seen(count: int) -> None:
+    seen = np.tile([0.3, 0.5], (count, 1))
+    around = from_around(TASK, seen)
+    assert len(around) == MOST_STARTS
+    np.testing.assert_array_equal(around[0], [0.3, 0.5])
+    gaps = np.abs(around[1:] - [0.3, 0.5]) / BOX.widths
+    assert (gaps > 0.0).all()
+    assert gaps.max() < 0.02
+    np.testing.assert_array_equal(from_around(TASK, seen), around)
+
+
+def test_starts_around_have_not_ended() -> None:
+    edge = np.array([[np.arccos(-0.8) - 1e-6, 0.0]])
+    around = from_around(TASK, edge)
+    assert not upright(around).any()
+
+
+def test_many_kinds_of_starts_leave_no_room_for_others() -> None:
+    around = from_around(TASK, STARTS)
+    assert len(around) == MOST_STARTS
+    assert {row.tobytes() for row in around} <= {row.tobytes() for row in STARTS}
+
+
+# --- expectations --------------------------------------------------------------------------------------
+
+
+def test_an_expectation_is_a_number() -> None:
+    expected = Expectation(-12.5, -20.0, -10.0)
+    assert isinstance(expected, float)
+    assert expected == -12.5
+    assert expected + 1.0 == -11.5
+    assert expected < 0.0
+    assert f"{expected:.1f}" == "-12.5"
+    assert json.dumps({"expected": expected}) == '{"expected": -12.5}'
+    assert (expected.low, expected.high) == (-20.0, -10.0)
+    assert (Expectation(3.0).low, Expectation(3.0).high) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("total", "low", "high"),
+    [(-12.5, -20.0, -10.0), (1.0, None, None), (0.0, 0.0, 0.0), (-np.inf, None, None)],
+)
+def test_an_expectation_is_recorded_and_read_again(
+    total: float, low: float | None, high: float | None
+) -> None:
+    written = json.dumps(Expectation(total, low, high).record(), allow_nan=False)
+    again = Expectation.recorded(json.loads(written))
+    assert again == total
+    assert (again.low, again.high) == (low, high)
+
+
+def test_what_is_not_finite_is_not_said() -> None:
+    said = Expectation(-np.inf, -np.inf, 3.0).record()
+    assert said == {"expected": None, "low": None, "high": 3.0}
+    assert Expectation.recorded(said) == -np.inf
