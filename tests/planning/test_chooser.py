@@ -108,10 +108,13 @@ def test_what_is_fixed_is_not_tried(fixed: dict[str, Any], depth: int | None) ->
     assert any("placed" in kind for kind in kinds) == ("spacing" not in fixed)
     assert ("placed by need" in kinds) == (not {"spacing", "nodes"} & set(fixed))
     assert ("single steps" in kinds) == ("hold" not in fixed)
-    assert ("short sight" in kinds) == (depth is None)
+    assert "short sight" not in kinds  # it does not take turns: only the last look tries it
+    assert ("short sight" in chooser.last) == (depth is None)
+    assert chooser.last == () or chooser.last[-1] == "polished"
     assert ("uniform" in kinds) == ("spacing" not in fixed)  # to come back to
-    if set(fixed) >= {"spacing", "hold"} and depth is not None:
-        assert kinds == ()  # nothing is left to choose
+    if set(fixed) >= {"spacing", "hold"}:
+        assert kinds == ()  # nothing is left to take turns
+        assert depth is None or chooser.last == ()
 
 
 @pytest.mark.parametrize("budget", [200, 1000, 3000])
@@ -137,13 +140,14 @@ def test_challengers_are_named_after_what_is_different() -> None:
     chooser = Chooser(TASK, Discretisation(budget=200))
     first = kept_by(chooser)
     assert first.layout.name == "uniform"
-    names = {kind: challenger(chooser, kind, first).name for kind in chooser.kinds if kind != "uniform"}
+    names = {kind: challenger(chooser, kind, first).name for kind in chooser.last if kind != "uniform"}
     assert names == {
         "closely placed": "closely placed",
         "loosely placed": "loosely placed",
         "placed by need": "placed by need",
         "single steps": "uniform, single steps",
         "short sight": "uniform, looking 5 ahead",  # half of the ten that are affordable with two actions
+        "polished": "uniform, polished",
     }
     other = kept_by(chooser, holding=ONE_STEP, depth=5, placement="closely placed")
     assert challenger(chooser, "polished", other).name == f"{other.layout.name}, polished"

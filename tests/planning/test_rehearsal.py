@@ -165,8 +165,8 @@ def of(*totals: float) -> Rehearsal:
 def test_a_challenger_must_promise_clearly_more() -> None:
     assert better(of(-90.0), of(-100.0))
     assert not better(of(-100.0), of(-100.0))
-    assert not better(of(-99.8), of(-100.0))  # two thousandths
-    assert better(of(-99.6), of(-100.0))  # four
+    assert not better(of(-99.1), of(-100.0))  # nine thousandths
+    assert better(of(-98.9), of(-100.0))  # eleven
     assert not better(of(-100.0), of(-90.0))
     assert better(of(5.0, 7.0), of(5.0, 5.0))
     assert better(of(1e-9), of(0.0))

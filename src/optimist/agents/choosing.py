@@ -14,7 +14,6 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.model import DrawnModel, imagined_by, imagined_if
 from optimist.planning import Chooser, Flow, Planned, Planner, Rehearsal, rehearse
-from optimist.planning.chooser import POLISHED
 from optimist.planning.leaving import Leaving, seen_leaving
 from optimist.planning.rehearsal import Expectation, better, from_around, kinds_of
 from optimist.steps import Successors
@@ -61,7 +60,10 @@ class Choosing:
     def choose(
         self, model: Model, seen: Transitions, before: Planned | None, n_updates: int, *, polish: bool
     ) -> Rehearsed:
-        """Plan on the layout in use and on a challenger; the one that earns more in the model is kept."""
+        """Plan on the layout in use and on a challenger; the one that earns clearly more is kept.
+
+        When the model has settled (`polish`), all kinds are tried once and the best is taken as it is.
+        """
         leaving = None if before is None else self.leaving(seen, before.worst)
         predicting = 0.0
 
@@ -88,18 +90,20 @@ class Choosing:
             other = attempt(layout, made)
             promised = rehearse(self.task, other.policy, imagined_by(model), starts)
             tried.append((other.layout.name, promised.total))
-            if better(promised, heard):
+            wins = promised.total > heard.total if polish else better(promised, heard)
+            if wins:
                 made, heard = other, promised
         return Rehearsed(made, heard, tried, predicting)
 
     def _turns(self, n_updates: int, *, polish: bool) -> list[str]:
         """Whose turn it is to challenge the layout in use."""
         options, kinds = self.settings.planning, self.chooser.kinds
-        if not options.rehearse or not kinds:
+        if not options.rehearse:
             return []
-        first = n_updates * options.challengers
-        turns = [kinds[(first + turn) % len(kinds)] for turn in range(min(options.challengers, len(kinds)))]
-        return [*turns, POLISHED] if polish else turns
+        if polish:
+            return list(self.chooser.last)
+        first, count = n_updates * options.challengers, min(options.challengers, len(kinds))
+        return [kinds[(first + turn) % len(kinds)] for turn in range(count)]
 
     def leaving(self, seen: Transitions, worst: float) -> Leaving | None:
         """Through which sides of the box it has been seen to leave; an episode that ended has not left."""

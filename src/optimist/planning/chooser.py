@@ -47,8 +47,13 @@ class Chooser:
             kinds += ["placed by need"] if given.nodes is None else []
             kinds += ["uniform"]
         kinds += ["single steps"] if given.hold is None else []
-        kinds += ["short sight"] if self.depth is None else []
         return tuple(kinds)
+
+    @property
+    def last(self) -> tuple[str, ...]:
+        """All that are tried once the model has settled."""
+        sight = ("short sight",) if self.depth is None else ()
+        return (*self.kinds, *sight, POLISHED) if self.kinds or sight else ()
 
     def challenger(self, kind: str, kept: Planned, states: FloatArray) -> Layout | None:
         """The layout in use but for one thing; nodes are placed by `states` [n, d] that were visited.

@@ -12,7 +12,7 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Discretisation, Layout
 from optimist.planning.backups import BackupName
 from optimist.planning.certificate import Certificate, certify
-from optimist.planning.chooser import POLISHED, Chooser
+from optimist.planning.chooser import Chooser
 from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned, Planner
 from optimist.planning.rehearsal import from_around, rehearse
@@ -93,9 +93,8 @@ def plan(
         imagined = imagined_through(dynamics)
         rehearsed = rehearse(task, kept.policy, imagined, begin)
         tried.append((kept.layout.name, rehearsed.total))
-        turns = [kind for kind in chooser.kinds if kind != "uniform"]
-        again = [kind for kind in turns if "placed" in kind]  # now by the paths of a plan that is good
-        for kind in [*turns, *again, POLISHED] if turns else []:
+        again = [kind for kind in chooser.kinds if "placed" in kind]  # by the paths of a plan that is good
+        for kind in [*again, *chooser.last]:
             layout = chooser.challenger(kind, kept, rehearsed.states)
             if layout is None:
                 continue

@@ -20,7 +20,7 @@ from optimist.steps import Imagined
 from optimist.task import Task
 
 MOST_STARTS = 4
-BETTER = 0.003  # of what is expected: a challenger that does not promise so much more does not win
+BETTER = 0.01  # of what is expected: a challenger that does not promise so much more does not win
 AROUND = 0.0125  # of the box, how far from a start that was seen others are tried: a quarter of a coarse cell
 AROUND_SEED = 0
 FAR = 1e3  # widths of the box: a path that is imagined so far away has left all bounds
@@ -106,7 +106,7 @@ def better(challenger: Rehearsal, kept: Rehearsal) -> bool:
     if not (np.isfinite(kept.total) and np.isfinite(challenger.total)):
         return challenger.total > kept.total
     gains = challenger.totals - kept.totals
-    luck = 0.5 * float(gains.std()) / np.sqrt(len(gains))
+    luck = float(gains.std()) / np.sqrt(len(gains))
     return bool(gains.mean() > max(BETTER * abs(kept.total), luck))
 
 

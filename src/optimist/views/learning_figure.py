@@ -56,7 +56,7 @@ def draw_learning(
         figure.colorbar(mesh, ax=drawn["unknown"], label="uncertainty, mean over actions")
         drawn["unknown"].set_title("what it does not know", fontsize=10)
     if grid is not None:
-        title = "where its nodes are" + (f": {layout.name}" if layout is not None else "")
+        title = "where its nodes are" + (f"\n{layout.name}" if layout is not None else "")
         draw_axes(drawn["nodes"], grid, seen, axis_names, title)
     for panel in [drawn[name] for name in maps if name in panels]:
         if len(seen):
