@@ -19,15 +19,14 @@ from tests.agents.make_golden import DIGESTS, FILE, RUNS, STEPS, golden_run, rec
 
 run = cache(golden_run)
 
-# By measured time (30 s in all), with every system and every kind of agent among them: whole runs, ...
+# By measured time (20 s in all), with every system and every kind of agent among them: whole runs, ...
 QUICK: dict[str, int | None] = dict.fromkeys(name for name in RUNS if "sarsa" in name)
 QUICK |= {
     "mountain-car/gp-rmax-exp/paper": None,
     "pendulum/gp-rmax-exp/paper": None,
     # ... or so many transitions
-    "mountain-car/gp-rmax-noexp/ours": 50,
-    "pendulum/gp-rmax-exp/ours": 50,
-    "mountain-car/gp-rmax-grid/ours": 40,
+    "mountain-car/gp-rmax-noexp/ours": 20,
+    "pendulum/gp-rmax-exp/ours": 12,
     "bicycle/gp-rmax-grid/ours": 20,
     "acrobot/gp-rmax-exp/ours": 12,
     "cart-pole/gp-rmax-exp/ours": 26,

@@ -16,7 +16,8 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from optimist.experiments.campaign import run_campaign
-from optimist.experiments.specs import read_experiment
+from optimist.experiments.specs import Experiment, read_experiment
+from optimist.paper.figure5 import figure5_runs
 from optimist.runs import EpisodeRow, RunStore
 from tests.cli.running import Say, heed_ctrl_c, only_object, run
 from tests.runs.recording import bits
@@ -235,12 +236,21 @@ def test_a_worker_that_is_killed_is_said_without_a_traceback_and_nothing_is_lost
 # --- reproduce ---
 
 
-def test_figure5_is_written_as_pdf_svg_and_png(tmp_path: Path) -> None:
-    """With seed 2 the explorer is at the top after 111 transitions: its run is long enough even so."""
+def test_figure5_is_written_as_pdf_svg_and_png(
+    tmp_path: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the paper's settings, which are quick."""
+
+    def quick(*, seed: int) -> Experiment:
+        made = figure5_runs(seed=seed)
+        runs = tuple(group.model_copy(update={"preset": "paper"}) for group in made.runs)
+        return made.model_copy(update={"runs": runs})
+
+    monkeypatch.setattr(sys.modules["optimist.paper.figure5"], "figure5_runs", quick)
     places = ("--out", str(tmp_path / "out"), "--results", str(tmp_path / "results"), "--workers", "1")
-    ran = run("reproduce", "figure5", "--seed", "2", *places, "--json")
-    assert ran.returncode == 0, ran.stderr
-    result = only_object(ran.stdout)
+    code, out, err = say("reproduce", "figure5", "--seed", "2", *places, "--json")
+    assert code == 0, err
+    result = only_object(out)
     assert set(result) == {"files"}
     files = [Path(name) for name in result["files"]]
     assert sorted(file.suffix for file in files) == sorted(MAGIC)

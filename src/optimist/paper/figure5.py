@@ -37,7 +37,7 @@ def figure5(order: Order) -> list[Path]:
     problem = find_problem(PROBLEM)
     shown = Slice((0, 1), problem.starts[0], problem.axis_names)
     xs, ys, states = shown.lattice(problem.task.box)
-    note = f"mountain car, 100 x 100 nodes, preset 'ours', seed {order.seed}; value 0 where nothing is known"
+    note = f"mountain car, preset 'ours', seed {order.seed}; value 0 where nothing is known"
     return order.saved(
         "figure5", draw_figure5(beliefs(experiment, order.results, states), shown, xs, ys, note)
     )
