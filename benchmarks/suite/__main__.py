@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,59 +24,12 @@ from rich.progress import track
 
 HERE = Path(__file__).parent
 NEAR = 0.1  # of the true-model plan: so near counts as learned
-N_PLAYED = 10  # episodes an outcome is the mean of
-PLAY_SEED = 1000
-N_PLANNED_FROM = 3  # starts the true-model plan is rehearsed from
-
-
-def learn(member: str, seed: int, episodes: int) -> dict[str, Any]:
-    """One run: the totals of its episodes, and what it earns afterwards."""
-    import optimist
-    from benchmarks.suite.members import MEMBERS
-    from optimist.experiments.online import play
-
-    env, began = MEMBERS[member](), perf_counter()
-    agent = optimist.GPRMax(env, seed=seed)
-    agent.learn(episodes=episodes)
-    took = perf_counter() - began
-    rows = agent.episodes
-    return {
-        "member": member,
-        "seed": seed,
-        "totals": [row.total_reward for row in rows],
-        "expected": [row.expected for row in rows],
-        "transitions": agent.num_timesteps,
-        "settled_at": agent.stopped_learning_at,
-        "layout": agent.layout.name,
-        "outcome": float(play(env, agent.task, agent.policy, N_PLAYED, seed=PLAY_SEED).total_rewards.mean()),
-        "seconds": round(took, 1),
-    }
-
-
-def plan_with_truth(member: str) -> dict[str, Any]:
-    """The same planner given the true dynamics."""
-    import optimist
-    from benchmarks.suite.members import MEMBERS
-    from optimist.experiments.online import play
-    from optimist.runs.loop import begin
-
-    env = MEMBERS[member]()
-    task, dynamics = env.get_wrapper_attr("task"), env.get_wrapper_attr("dynamics")
-    starts = [begin(env, task, 0, episode) for episode in range(1, N_PLANNED_FROM + 1)]
-    made = optimist.plan(task, dynamics, starts=np.array(starts))
-    outcome = float(play(env, task, made.policy, N_PLAYED, seed=PLAY_SEED).total_rewards.mean())
-    return {
-        "member": member,
-        "n_dims": task.box.n_dims,
-        "n_actions": task.n_actions,
-        "outcome": outcome,
-        "layout": made.layout.name,
-        "nodes": list(made.grid.shape),
-    }
 
 
 def run(members: list[str], seeds: int, episodes: int, jobs: int) -> dict[str, Any]:
     """Everything, on `jobs` processes."""
+    from benchmarks.suite.runs import learn, plan_with_truth
+
     os.environ |= {"OPTIMIST_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # one core each
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         plans = [pool.submit(plan_with_truth, member) for member in members]

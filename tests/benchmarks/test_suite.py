@@ -22,7 +22,7 @@ from optimist.arrays import FloatArray
 from optimist.environments.adapter import AdaptedEnvironment
 
 FOLDER = Path(benchmarks.suite.__file__).parent
-OURS = ("__init__", "__main__", "members")  # what is told of the strangers, and what tries them
+OURS = ("__init__", "__main__", "members", "runs")  # what is told of the strangers, and what tries them
 STRANGERS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in OURS)
 EVERY_MEMBER = pytest.mark.parametrize("name", MEMBERS)
 ALLOWED = {"__future__", "gymnasium", "numpy", "numpy.typing", "typing"}
