@@ -8,14 +8,9 @@ The ball falls off at either end: -100, and over.
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from benchmarks.suite.stranger import Bools, Floats, Stranger, integrated
 
 STEP = 0.05  # s
 N_SUBSTEPS = 5
@@ -40,14 +35,7 @@ def rates(states: Floats, controls: Floats) -> Floats:
 
 def dynamics(states: Floats, controls: Floats) -> Floats:
     """Ball and beam after 0.05 s.  [n, 4]"""
-    h = STEP / N_SUBSTEPS
-    for _ in range(N_SUBSTEPS):
-        k1 = rates(states, controls)
-        k2 = rates(states + 0.5 * h * k1, controls)
-        k3 = rates(states + 0.5 * h * k2, controls)
-        k4 = rates(states + h * k3, controls)
-        states = states + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    return states
+    return integrated(rates, states, controls, step=STEP, n_substeps=N_SUBSTEPS)
 
 
 def is_terminal(states: Floats) -> Bools:
@@ -63,29 +51,10 @@ def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
     return np.where(is_terminal(next_states), FALL, -cost)
 
 
-class BallAndBeam(gymnasium.Env[Floats, np.int64]):
+class BallAndBeam(Stranger):
     """Starts level, with the ball at rest out to the right."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(len(CONTROLS))
-        self.state = START.copy()  # [4]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=4)
-        self.state = start
-        return self.state.copy(), {}
-
-    def step(self, action: np.int64) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 0.05 s."""
-        states, controls = self.state[np.newaxis], CONTROLS[[action]]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, bool(is_terminal(next_states)[0]), False, {}
+        super().__init__(
+            dynamics, reward, is_terminal, start=START, spread=SPREAD, reach=REACH, controls=CONTROLS
+        )

@@ -7,14 +7,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from benchmarks.suite.stranger import Bools, Floats, Stranger
 
 STEP = 0.1  # s
 CONTROLS = np.array([[-1.0], [0.0], [1.0]])  # m/s^2
@@ -43,29 +38,10 @@ def is_terminal(states: Floats) -> Bools:
     return parked
 
 
-class DoubleIntegrator(gymnasium.Env[Floats, np.int64]):
+class DoubleIntegrator(Stranger):
     """Starts 3 m away."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(len(CONTROLS))
-        self.state = START.copy()  # [2]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=2)
-        self.state = start
-        return self.state.copy(), {}
-
-    def step(self, action: np.int64) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 0.1 s."""
-        states, controls = self.state[np.newaxis], CONTROLS[[action]]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, bool(is_terminal(next_states)[0]), False, {}
+        super().__init__(
+            dynamics, reward, is_terminal, start=START, spread=SPREAD, reach=REACH, controls=CONTROLS
+        )

@@ -7,14 +7,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from benchmarks.suite.stranger import Bools, Floats, Stranger, integrated, turned
 
 STEP = 0.2  # s
 N_SUBSTEPS = 2
@@ -29,13 +24,6 @@ SPREAD = np.array([0.2, 0.2, 0.3])
 REACH = np.array([100.0, 100.0, np.pi])
 
 
-def turned(states: Floats) -> Floats:
-    """The heading brought into [-pi, pi).  [n, 3]"""
-    states = states.copy()
-    states[:, 2] = np.mod(states[:, 2] + np.pi, 2.0 * np.pi) - np.pi
-    return states
-
-
 def rates(states: Floats, controls: Floats) -> Floats:
     """Time derivative.  [n, 3]"""
     heading = states[:, 2]
@@ -45,14 +33,8 @@ def rates(states: Floats, controls: Floats) -> Floats:
 
 def dynamics(states: Floats, controls: Floats) -> Floats:
     """The car after 0.2 s.  [n, 3]"""
-    h = STEP / N_SUBSTEPS
-    for _ in range(N_SUBSTEPS):
-        k1 = rates(states, controls)
-        k2 = rates(states + 0.5 * h * k1, controls)
-        k3 = rates(states + 0.5 * h * k2, controls)
-        k4 = rates(states + h * k3, controls)
-        states = states + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    return turned(states)
+    states = integrated(rates, states, controls, step=STEP, n_substeps=N_SUBSTEPS)
+    return turned(states, 2)
 
 
 def has_crashed(states: Floats) -> Bools:
@@ -74,29 +56,17 @@ def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
     return np.where(has_crashed(next_states), CRASH, -1.0)
 
 
-class DubinsCar(gymnasium.Env[Floats, np.int64]):
+class DubinsCar(Stranger):
     """Starts in one corner of the field; the disc is in the opposite one."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(len(CONTROLS))
-        self.state = START.copy()  # [3]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=3)
-        self.state = turned(start[np.newaxis])[0]
-        return self.state.copy(), {}
-
-    def step(self, action: np.int64) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 0.2 s."""
-        states, controls = self.state[np.newaxis], CONTROLS[[action]]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, bool(is_terminal(next_states)[0]), False, {}
+        super().__init__(
+            dynamics,
+            reward,
+            is_terminal,
+            start=START,
+            spread=SPREAD,
+            reach=REACH,
+            controls=CONTROLS,
+            angles=(2,),
+        )

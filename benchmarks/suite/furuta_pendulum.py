@@ -8,13 +8,9 @@ a is the arm's angle, p the pendulum's, 0 upright. The arm shall point ahead, to
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from benchmarks.suite.stranger import Floats, Stranger, integrated, turned
 
 STEP = 0.05  # s
 N_SUBSTEPS = 5
@@ -29,13 +25,6 @@ CONTROLS = np.array([[-1.0], [-0.25], [0.0], [0.25], [1.0]])
 START = np.array([0.0, 0.0, np.pi, 0.0])
 SPREAD = np.array([0.1, 0.1, 0.1, 0.1])
 REACH = np.array([np.pi, 300.0, np.pi, 300.0])
-
-
-def turned(states: Floats) -> Floats:
-    """Both angles brought into [-pi, pi).  [n, 4]"""
-    states = states.copy()
-    states[:, ::2] = np.mod(states[:, ::2] + np.pi, 2.0 * np.pi) - np.pi
-    return states
 
 
 def rates(states: Floats, controls: Floats) -> Floats:
@@ -53,14 +42,8 @@ def rates(states: Floats, controls: Floats) -> Floats:
 
 def dynamics(states: Floats, controls: Floats) -> Floats:
     """Arm and pendulum after 0.05 s.  [n, 4]"""
-    h = STEP / N_SUBSTEPS
-    for _ in range(N_SUBSTEPS):
-        k1 = rates(states, controls)
-        k2 = rates(states + 0.5 * h * k1, controls)
-        k3 = rates(states + 0.5 * h * k2, controls)
-        k4 = rates(states + h * k3, controls)
-        states = states + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    return turned(states)
+    states = integrated(rates, states, controls, step=STEP, n_substeps=N_SUBSTEPS)
+    return turned(states, 0, 2)
 
 
 def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
@@ -70,29 +53,8 @@ def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
     return -cost
 
 
-class FurutaPendulum(gymnasium.Env[Floats, NDArray[np.float32]]):
+class FurutaPendulum(Stranger):
     """Starts hanging, with the arm ahead."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
-        self.state = START.copy()  # [4]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=4)
-        self.state = turned(start[np.newaxis])[0]
-        return self.state.copy(), {}
-
-    def step(self, action: NDArray[np.float32]) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 0.05 s."""
-        states, controls = self.state[np.newaxis], np.array(action, dtype=np.float64)[np.newaxis]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, False, False, {}
+        super().__init__(dynamics, reward, start=START, spread=SPREAD, reach=REACH, angles=(0, 2))

@@ -8,13 +8,9 @@ The action sets the current, -1 for none to 1 for 2.5 A.
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from benchmarks.suite.stranger import Floats, Stranger, integrated
 
 STEP = 0.005  # s
 N_SUBSTEPS = 5
@@ -39,13 +35,7 @@ def rates(states: Floats, controls: Floats) -> Floats:
 
 def dynamics(states: Floats, controls: Floats) -> Floats:
     """The stops take all speed away.  [n, 2]"""
-    h = STEP / N_SUBSTEPS
-    for _ in range(N_SUBSTEPS):
-        k1 = rates(states, controls)
-        k2 = rates(states + 0.5 * h * k1, controls)
-        k3 = rates(states + 0.5 * h * k2, controls)
-        k4 = rates(states + h * k3, controls)
-        states = states + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+    states = integrated(rates, states, controls, step=STEP, n_substeps=N_SUBSTEPS)
     gap, velocity = states[:, 0], states[:, 1]
     stopped = (gap <= STOPS[0]) & (velocity < 0.0) | (gap >= STOPS[1]) & (velocity > 0.0)
     return np.column_stack([np.clip(gap, *STOPS), np.where(stopped, 0.0, velocity)])
@@ -58,29 +48,8 @@ def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
     return -cost
 
 
-class MagneticLevitation(gymnasium.Env[Floats, NDArray[np.float32]]):
+class MagneticLevitation(Stranger):
     """Starts 6 mm too low, and falling if nothing is done."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
-        self.state = START.copy()  # [2]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=2)
-        self.state = start
-        return self.state.copy(), {}
-
-    def step(self, action: NDArray[np.float32]) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 5 ms."""
-        states, controls = self.state[np.newaxis], np.array(action, dtype=np.float64)[np.newaxis]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, False, False, {}
+        super().__init__(dynamics, reward, start=START, spread=SPREAD, reach=REACH)

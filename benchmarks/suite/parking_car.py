@@ -7,13 +7,9 @@ The steering stops at 0.6 rad, the speed at 1.5 m/s either way. The car shall st
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from benchmarks.suite.stranger import Floats, Stranger, integrated, turned
 
 STEP = 0.2  # s
 N_SUBSTEPS = 2
@@ -23,13 +19,6 @@ CONTROLS = np.array([[a, w] for a in (-1.0, 0.0, 1.0) for w in (-1.0, 0.0, 1.0)]
 START = np.array([-2.5, 1.5, 0.0, 0.0, 0.0])
 SPREAD = np.array([0.2, 0.2, 0.2, 0.05, 0.05])
 REACH = np.array([1000.0, 1000.0, np.pi, 10.0, np.pi])
-
-
-def turned(states: Floats) -> Floats:
-    """The heading brought into [-pi, pi).  [n, 5]"""
-    states = states.copy()
-    states[:, 2] = np.mod(states[:, 2] + np.pi, 2.0 * np.pi) - np.pi
-    return states
 
 
 def rates(states: Floats, controls: Floats) -> Floats:
@@ -42,15 +31,8 @@ def rates(states: Floats, controls: Floats) -> Floats:
 
 def dynamics(states: Floats, controls: Floats) -> Floats:
     """Speed and steering have their stops.  [n, 5]"""
-    h = STEP / N_SUBSTEPS
-    for _ in range(N_SUBSTEPS):
-        k1 = rates(states, controls)
-        k2 = rates(states + 0.5 * h * k1, controls)
-        k3 = rates(states + 0.5 * h * k2, controls)
-        k4 = rates(states + h * k3, controls)
-        states = states + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-        states[:, 3:] = np.clip(states[:, 3:], -MOST, MOST)
-    return turned(states)
+    states = integrated(rates, states, controls, step=STEP, n_substeps=N_SUBSTEPS, most=MOST)
+    return turned(states, 2)
 
 
 def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
@@ -61,29 +43,10 @@ def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
     return -cost
 
 
-class ParkingCar(gymnasium.Env[Floats, np.int64]):
+class ParkingCar(Stranger):
     """Starts behind the lot and to its left."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(len(CONTROLS))
-        self.state = START.copy()  # [5]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=5)
-        self.state = turned(start[np.newaxis])[0]
-        return self.state.copy(), {}
-
-    def step(self, action: np.int64) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 0.2 s."""
-        states, controls = self.state[np.newaxis], CONTROLS[[action]]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, False, False, {}
+        super().__init__(
+            dynamics, reward, start=START, spread=SPREAD, reach=REACH, controls=CONTROLS, angles=(2,)
+        )

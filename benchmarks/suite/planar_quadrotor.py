@@ -7,14 +7,9 @@ The controls are the thrust F beyond the weight, in N, and the torque tau, in N 
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from benchmarks.suite.stranger import Bools, Floats, Stranger, integrated
 
 STEP = 0.1  # s
 N_SUBSTEPS = 4
@@ -37,14 +32,7 @@ def rates(states: Floats, controls: Floats) -> Floats:
 
 def dynamics(states: Floats, controls: Floats) -> Floats:
     """The quadrotor after 0.1 s.  [n, 6]"""
-    h = STEP / N_SUBSTEPS
-    for _ in range(N_SUBSTEPS):
-        k1 = rates(states, controls)
-        k2 = rates(states + 0.5 * h * k1, controls)
-        k3 = rates(states + 0.5 * h * k2, controls)
-        k4 = rates(states + h * k3, controls)
-        states = states + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    return states
+    return integrated(rates, states, controls, step=STEP, n_substeps=N_SUBSTEPS)
 
 
 def is_terminal(states: Floats) -> Bools:
@@ -60,29 +48,10 @@ def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
     return np.where(is_terminal(next_states), CRASH, -cost)
 
 
-class PlanarQuadrotor(gymnasium.Env[Floats, np.int64]):
+class PlanarQuadrotor(Stranger):
     """Starts level, a metre to the right and half a metre too low."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(len(CONTROLS))
-        self.state = START.copy()  # [6]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=6)
-        self.state = start
-        return self.state.copy(), {}
-
-    def step(self, action: np.int64) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 0.1 s."""
-        states, controls = self.state[np.newaxis], CONTROLS[[action]]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, bool(is_terminal(next_states)[0]), False, {}
+        super().__init__(
+            dynamics, reward, is_terminal, start=START, spread=SPREAD, reach=REACH, controls=CONTROLS
+        )

@@ -7,13 +7,9 @@ Angle 0 is upright. The motor (tau, in N m) is a third as strong as gravity, wea
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from benchmarks.suite.stranger import Floats, Stranger, integrated, turned
 
 STEP = 0.05  # s
 N_SUBSTEPS = 5
@@ -29,13 +25,6 @@ SPREAD = np.array([0.1, 0.2, 5.0])
 REACH = np.array([np.pi, 100.0, 2000.0])
 
 
-def turned(states: Floats) -> Floats:
-    """The angle brought into [-pi, pi).  [n, 3]"""
-    states = states.copy()
-    states[:, 0] = np.mod(states[:, 0] + np.pi, 2.0 * np.pi) - np.pi
-    return states
-
-
 def rates(states: Floats, controls: Floats) -> Floats:
     """Time derivative.  [n, 3]"""
     angle, rate, wheel = states.T
@@ -46,46 +35,21 @@ def rates(states: Floats, controls: Floats) -> Floats:
 
 def dynamics(states: Floats, controls: Floats) -> Floats:
     """The pendulum after 0.05 s.  [n, 3]"""
-    h = STEP / N_SUBSTEPS
-    for _ in range(N_SUBSTEPS):
-        k1 = rates(states, controls)
-        k2 = rates(states + 0.5 * h * k1, controls)
-        k3 = rates(states + 0.5 * h * k2, controls)
-        k4 = rates(states + h * k3, controls)
-        states = states + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    return turned(states)
+    states = integrated(rates, states, controls, step=STEP, n_substeps=N_SUBSTEPS)
+    return turned(states, 0)
 
 
 def reward(states: Floats, controls: Floats, next_states: Floats) -> Floats:
     """Squares of angle and rate, and a little of the wheel's.  [n]"""
-    angle, rate, wheel = turned(states).T
+    angle, rate, wheel = turned(states, 0).T
     cost: Floats = 0.1 * angle**2 + 0.002 * rate**2 + 1e-6 * wheel**2
     return -cost
 
 
-class ReactionWheel(gymnasium.Env[Floats, np.int64]):
+class ReactionWheel(Stranger):
     """Starts hanging."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.observation_space = gymnasium.spaces.Box(-REACH, REACH, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(len(CONTROLS))
-        self.state = START.copy()  # [3]
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Begin near the start."""
-        super().reset(seed=seed)
-        start = START + SPREAD * self.np_random.uniform(-1.0, 1.0, size=3)
-        self.state = turned(start[np.newaxis])[0]
-        return self.state.copy(), {}
-
-    def step(self, action: np.int64) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One control, held for 0.05 s."""
-        states, controls = self.state[np.newaxis], CONTROLS[[action]]
-        next_states = dynamics(states, controls)
-        paid = float(reward(states, controls, next_states)[0])
-        self.state = next_states[0]
-        return self.state.copy(), paid, False, False, {}
+        super().__init__(
+            dynamics, reward, start=START, spread=SPREAD, reach=REACH, controls=CONTROLS, angles=(0,)
+        )
