@@ -6,10 +6,14 @@ plans with known dynamics. Importing the package registers its environments with
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from optimist import starting
 
-from optimist.environments.registration import register
+starting.watch()  # before all that takes time
+
+from importlib import import_module  # noqa: E402
+from typing import TYPE_CHECKING  # noqa: E402
+
+from optimist.environments.registration import register  # noqa: E402
 
 if TYPE_CHECKING:
     from optimist.box import Box

@@ -10,6 +10,7 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.given import GivenError, called, numbers
 
 
 class Reward(Protocol):
@@ -80,15 +81,15 @@ class Task:
 
     def rewards(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The reward function, its answer checked.  [n]"""
-        rewards = np.asarray(_called("reward", self.reward, states, controls, next_states), dtype=np.float64)
+        rewards = numbers("`reward`", called("`reward`", self.reward, states, controls, next_states))
         if rewards.shape != states.shape[:1]:
-            raise ValueError(
+            raise GivenError(
                 f"`reward` must return one number per state, shape {states.shape[:1]}; "
                 f"got shape {rewards.shape}."
             )
         if not np.isfinite(rewards).all():
             bad = np.flatnonzero(~np.isfinite(rewards))
-            raise ValueError(
+            raise GivenError(
                 f"`reward` must be finite; got {rewards[bad[0]]} at state "
                 f"{states[bad[0]].tolist()} (and at {bad.size - 1} more of {rewards.size})."
             )
@@ -98,18 +99,10 @@ class Task:
         """The terminal predicate, its answer checked; nowhere when the task has none.  [n]"""
         if self.is_terminal is None:
             return np.zeros(states.shape[0], dtype=np.bool_)
-        terminal = np.asarray(_called("is_terminal", self.is_terminal, states))
+        terminal = np.asarray(called("`is_terminal`", self.is_terminal, states))
         if terminal.shape != states.shape[:1] or terminal.dtype != np.bool_:
-            raise ValueError(
+            raise GivenError(
                 f"`is_terminal` must return one bool per state, shape {states.shape[:1]}; "
                 f"got shape {terminal.shape} of {terminal.dtype}."
             )
         return terminal
-
-
-def _called(name: str, function: Callable[..., object], *arguments: FloatArray) -> object:
-    """What somebody's function returns; what goes wrong in there is said of it by name."""
-    try:
-        return function(*arguments)
-    except Exception as error:
-        raise ValueError(f"`{name}` must not fail; got {type(error).__name__}: {error}.") from error

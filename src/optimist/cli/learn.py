@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,7 @@ from optimist.experiments.online import open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.planning import Rollouts
 from optimist.runs import EpisodeRow, Event, RunStore, Session
+from optimist.starting import was_stopped
 
 SHOWN = 50  # episodes told of one by one; of more, some, evenly spread
 
@@ -30,7 +32,7 @@ SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
 EPISODES = "Episodes the run shall have in all; by default as it was started with."
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)]
 Named = Annotated[str | None, typer.Option("--problem", metavar="FILE.py:FUNCTION", help=NAMED)]
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of the run.")]
+Directory = Annotated[str, typer.Argument(metavar="DIR", help="The directory of the run.")]
 
 
 def learn(
@@ -38,7 +40,7 @@ def learn(
     agent: Annotated[str, typer.Option(help=f"One of {', '.join(KINDS)}.")] = "gp-rmax-exp",
     episodes: Annotated[int, typer.Option(help="Episodes to learn for.")] = 5,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    run: Annotated[Path | None, typer.Option(metavar="DIR", help=RUN, show_default=False)] = None,
+    run: Annotated[str | None, typer.Option(metavar="DIR", help=RUN, show_default=False)] = None,
     preset: Annotated[str, typer.Option(help=f"Which settings: {', '.join(PRESETS)}.")] = "ours",
     settings: Annotated[Path | None, typer.Option(metavar="FILE", help=SETTINGS)] = None,
     plot: Plot = None,
@@ -47,8 +49,9 @@ def learn(
     """Learn to control a problem from nothing, online."""
     _at_least_one(episodes)
     _check_plot(plot)
+    given = _directory(run) if run is not None else None
     found = find_problem(problem)
-    directory = run if run is not None else Path("runs") / found.label / agent / f"seed-{seed}"
+    directory = given if given is not None else Path("runs") / found.label / agent / f"seed-{seed}"
     started = start_run(
         found, agent, seed=seed, run=directory, episodes=episodes, preset=preset, file=settings
     )
@@ -65,15 +68,16 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run after any interruption."""
+    directory = _directory(run)
     _check_plot(plot)
-    with RunStore.open(run, writing=False) as store:
+    with RunStore.open(directory, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
-    with _interruptible(run, problem), progress(f"bringing {run} back"):
-        opened, found = open_run(run, problem, writing=True)
+    with _interruptible(directory, problem), progress(f"bringing {run} back"):
+        opened, found = open_run(directory, problem, writing=True)
     if not as_json:
         print(f"{run}: goes on after {opened.num_timesteps} transitions, {len(opened.episodes)} episodes")
-    _go_on(opened, found, run, wanted, plot, as_json)
+    _go_on(opened, found, directory, wanted, plot, as_json)
 
 
 def evaluate(
@@ -89,11 +93,11 @@ def evaluate(
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
     with progress(f"evaluating {run}"):
-        opened, found = open_run(run, problem, writing=False)
+        opened, found = open_run(_directory(run), problem, writing=False)
         with opened:
             rollouts = evaluate_run(opened, found, n_random=random, seed=seed)
     result = {
-        "run": str(run),
+        "run": run,
         "problem": found.name,
         "transitions": opened.num_timesteps,
         "episodes": [row | {"kind": kind} for kind, made in rollouts for row in made.rows()],
@@ -142,14 +146,17 @@ def _interruptible(directory: Path, source: str | None) -> Iterator[None]:
     """Ctrl-C ends cleanly: everything is recorded."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (Exception, KeyboardInterrupt) as error:
+        if not was_stopped(error):
+            raise
         print(f"optimist: stopped; `optimist resume {_again(directory, source)}` goes on.", file=sys.stderr)
         raise typer.Exit(1) from None
 
 
 def _again(directory: object, source: str | None) -> str:
     """How the run is named on the command line."""
-    return f"{directory} --problem {source}" if source is not None else str(directory)
+    named = quote(str(directory))
+    return f"{named} --problem {quote(source)}" if source is not None else named
 
 
 def _result(store: RunStore, directory: Path) -> dict[str, Any]:
@@ -203,6 +210,12 @@ def _print_evaluation(result: dict[str, Any]) -> None:
     print(f"{result['problem']}: greedy episodes after {result['transitions']} transitions")
     for row in result["episodes"]:
         print(f"  {Rollouts.told(row)}")
+
+
+def _directory(text: str) -> Path:
+    if not text.strip():
+        raise ValueError(f"The directory of a run must have a name; got {text!r}.")
+    return Path(text)
 
 
 def _at_least_one(episodes: int) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from optimist.experiments.kinds import find_kind
 from optimist.experiments.online import start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.experiments.specs import RunSpec, require_distinct
+from optimist.given import one_line, told
 from optimist.runs import RunError, RunStore
 from optimist.runs.describe import describe_task
 from optimist.runs.store import FILE, finished
@@ -150,10 +152,12 @@ def execute(spec: RunSpec, root: Path) -> None:
 def _worked(spec: RunSpec, root: str) -> Outcome:
     """What a worker does: one run, on one core, whatever happens."""
     try:
-        with _one_thread(), threadpool_limits(1):
+        # standard output is for results, whatever an environment prints
+        with _one_thread(), threadpool_limits(1), redirect_stdout(sys.stderr):
             execute(spec, Path(root))
-    except Exception as error:  # the others shall go on
-        return Outcome(spec.id, "failed", f"{type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:  # the others shall go on
+        said = one_line(str(error)) if isinstance(error, ValueError | RunError) else told(error)
+        return Outcome(spec.id, "failed", said)
     return Outcome(spec.id, "done")
 
 

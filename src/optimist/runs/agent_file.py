@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from optimist.agents.agent import Agent
+from optimist.given import GivenError, blamed, told
 from optimist.models.model import Arrays, Packed
 from optimist.runs.describe import describe_task, require_same_task
 from optimist.runs.store import RunError
@@ -36,7 +37,8 @@ COLUMNS = ("states", "actions", "rewards", "next_states", "terminated", "truncat
 
 def save_agent(agent: Agent, file: Path, *, with_transitions: bool = True) -> None:
     """Write the agent, with its transitions unless they are kept elsewhere."""
-    arrays, document = agent.pack() or ({}, None)
+    with blamed("The agent's `pack`"):
+        arrays, document = agent.pack() or ({}, None)
     arrays = {f"knowledge.{name}": array for name, array in arrays.items()}
     if with_transitions and agent.transitions:
         columns = Transitions.of(agent.transitions)
@@ -44,7 +46,10 @@ def save_agent(agent: Agent, file: Path, *, with_transitions: bool = True) -> No
     arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
     header = _document(agent) | {"knowledge": document}
     header["checksums"] = {name: _checksum(array) for name, array in arrays.items()}
-    header["sha256"] = _digest(_canonical(header))
+    try:
+        header["sha256"] = _digest(_canonical(header))
+    except (TypeError, ValueError) as error:
+        raise GivenError(f"The agent's `pack` must return what JSON can say; got {told(error)}.") from error
     _write(Path(file), save(arrays, metadata={"optimist": json.dumps(header)}))
 
 

@@ -17,7 +17,7 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from optimist.agents.agent import Agent
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import load_checkpoint
-from optimist.runs.loop import Place, catch_up, reset_seed
+from optimist.runs.loop import Place, catch_up, reset
 from optimist.runs.store import EpisodeRow, RunStore
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
@@ -56,9 +56,9 @@ def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Pla
         return place
     if restore is None:
         return None
-    environment.reset(seed=reset_seed(seed, place.episode))  # wrappers insist on it
+    reset(environment, seed, place.episode)  # wrappers insist on it
     _count_steps(environment, place.step)
-    restore(place.state)
+    restore(place.state.copy())
     return place
 
 
