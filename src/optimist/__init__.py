@@ -6,9 +6,9 @@ plans with known dynamics. Importing the package registers its environments with
 
 from __future__ import annotations
 
-from optimist import starting
+from optimist.starting import watch
 
-starting.watch()  # before all that takes time
+watch()  # for Ctrl-C, before all that takes time
 
 from importlib import import_module  # noqa: E402
 from typing import TYPE_CHECKING  # noqa: E402

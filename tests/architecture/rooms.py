@@ -30,7 +30,7 @@ SYSTEMS = "systems"
 LIBRARIES = frozenset({"llvmlite", "numba", "numpy", "pydantic", "scipy", "threadpoolctl"})
 STANDARD = frozenset(
     {"__future__", "collections", "concurrent", "contextlib", "dataclasses", "enum", "functools", "itertools"}
-    | {"json", "math", "os", "pathlib", "threading", "time", "tomllib", "traceback", "types", "typing"}
+    | {"json", "math", "os", "pathlib", "re", "threading", "time", "tomllib", "traceback", "types", "typing"}
 )
 DOORS = frozenset({"__builtins__", "__import__", "__loader__", "__spec__", "compile", "eval", "exec"})
 

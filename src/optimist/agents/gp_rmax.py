@@ -19,7 +19,7 @@ transitions: nothing else needs to be saved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 
@@ -27,6 +27,7 @@ import numpy as np
 
 from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
+from optimist.agents.packed import DriftSaid, Unpacking, finite
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import Holding, Layout
@@ -86,6 +87,7 @@ class GPRMaxAgent:
         self.chooser = settings.chooser(task)
         self._first = self.chooser.first()
         self.planner.require_fits(self._first)
+        self._unpacking = Unpacking(settings, self.chooser, self._first)
         self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
         self.transitions: list[Transition] = []
         self.knowledge: Knowledge | None = None
@@ -256,8 +258,12 @@ class GPRMaxAgent:
         document = {
             "n_transitions": knowledge.n_transitions,
             "settled": knowledge.settled,
-            "drifts": [asdict(drift) for drift in knowledge.drifts],
-            "plan": {name: getattr(knowledge.plan, name) for name in ("sweeps", "residual", "converged")},
+            "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
+            "plan": {
+                "sweeps": knowledge.plan.sweeps,
+                "residual": finite(knowledge.plan.residual),
+                "converged": bool(knowledge.plan.converged),
+            },
             "model": model,
             "n_updates": knowledge.n_updates,
             "mean_hold": knowledge.planned.mean_hold,
@@ -287,25 +293,28 @@ class GPRMaxAgent:
             )
 
     def _unpacked(self, packed: Packed) -> Knowledge:
+        """What `pack` packed; a ValueError when it does not fit together, or not the transitions."""
         arrays, document = packed
         seen = Transitions.of(self.transitions[: document["n_transitions"]])
+        said = self._unpacking.said(document, seen)
+        grid = self._unpacking.grid(arrays, said.layout.polished)
+        q_values = self._unpacking.q_values(arrays, grid)
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
-        model = self._learner.unpack((mine, document["model"]), seen)
-        axes = [arrays[f"axis.{axis}"] for axis in range(self.task.box.n_dims)]
-        said = document["layout"]
-        holding = Holding(said["hold"], said["until_crossed"])
-        grid = Grid(self._first.grid.box, axes)
-        layout = Layout(grid, holding, said["depth"], said["placement"], said["polished"])
+        model = self._learner.unpack((mine, said.model), seen)
+        holding = Holding(said.layout.hold, said.layout.until_crossed)
+        layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
         flow = flow_of(model, layout.grid)
-        worst = document["leaving"]
-        leaving = None if worst is None else self._choosing.leaving(seen, worst)
-        plan = Plan(arrays["q_values"], **document["plan"])
+        leaving = None if said.leaving is None else self._choosing.leaving(seen, said.leaving)
+        if (leaving is None) != (said.leaving is None):
+            raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
+        residual = np.inf if said.plan.residual is None else said.plan.residual
+        plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
         planned = self.planner.acting_on(plan, flow, layout, leaving=leaving)
-        planned = replace(planned, mean_hold=document["mean_hold"])
-        drifts = tuple(Drift(**drift) for drift in document["drifts"])
-        expectation = Expectation.recorded(document["expected"])
-        counts = expectation, document["n_updates"], self.planner
-        return Knowledge(len(seen), model, planned, flow, drifts, document["settled"], *counts)
+        planned = replace(planned, mean_hold=said.mean_hold)
+        drifts = tuple(one.drift() for one in said.drifts)
+        expectation = Expectation.recorded(said.expected.model_dump())
+        counts = expectation, said.n_updates, self.planner
+        return Knowledge(len(seen), model, planned, flow, drifts, said.settled, *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)

@@ -16,6 +16,7 @@ from optimist.experiments.problems import Problem, find_problem
 from optimist.given import blamed, brief
 from optimist.planning import Policy, Rollouts, roll_out
 from optimist.runs import RunError, RunStore, Session
+from optimist.runs.headers import of_run
 from optimist.runs.loop import Environment, Place, begin, stepped
 from optimist.systems import SYSTEMS
 from optimist.task import Task
@@ -57,7 +58,9 @@ def open_run(run: Path, problem: str | None = None, *, writing: bool) -> tuple[S
                 f"({brief(recorded)}): --problem FILE.py:FUNCTION; got none."
             )
         problem = str(recorded)
-    found, kind = find_problem(problem), find_kind(agent)
+    with of_run(run):
+        kind = find_kind(agent)
+    found = find_problem(problem)
     with blamed(f"The agent {agent}"):
         return kind.reopen(run, found, writing), found
 

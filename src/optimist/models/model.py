@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from optimist.arrays import FloatArray
+from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.steps import Imagined, Step, Successors
 from optimist.transitions import Transition, Transitions
@@ -17,10 +17,8 @@ Document = dict[str, Any]  # what JSON can say
 Packed = tuple[Arrays, Document]
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(Settings):
     """The settings of some model-learner: `learner` is its name in `LEARNERS`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     learner: str
 

@@ -87,7 +87,11 @@ def replay(store: RunStore, agent: Agent, *, recording: bool = True) -> None:
     transitions = store.transitions()
     packed = load_checkpoint(store.directory, agent, transitions)
     known = packed[1]["n_transitions"] if packed is not None else 0
-    agent.restore(transitions[:known], packed)
+    try:
+        agent.restore(transitions[:known], packed)
+    except ValueError:  # a checkpoint that does not fit together costs time, no more
+        known = 0
+        agent.restore([], None)
     for transition in transitions[known:]:
         list(catch_up(agent, store if recording else None))
         agent.observe(transition)

@@ -15,6 +15,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.planning import Policy
 from optimist.runs.describe import describe_task, require_same_task, run_header
+from optimist.runs.headers import of_run, require_settings, require_whole
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact
 from optimist.runs.progress import LearningProgress
 from optimist.runs.resume import abandon, open_place, put, replay, resume
@@ -67,7 +68,9 @@ class Session(Generic[A]):
         store = RunStore.open(Path(run), writing=writing)
         try:
             header = checked_header(store, task)
-            agent = make(header["settings"], header["seed"])
+            with of_run(run):
+                agent = make(header["settings"], header["seed"])
+                require_settings(header["settings"], agent.settings.model_dump(mode="json"), whole=False)
             self = cls.of(agent, env, name=header["agent"], problem=header.get("problem"))
             self._store = store
             if writing and env is not None:
@@ -268,6 +271,7 @@ def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
     header = store.header
     if not {"task", "settings", "seed", "agent"} <= set(header):
         raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
+    require_whole(header, store.directory)
     require_same_task(header["task"], task, store.directory)
     return header
 

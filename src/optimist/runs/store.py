@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from optimist.agents.agent import Update
 from optimist.arrays import FloatArray
+from optimist.runs.headers import parse_run_header
 from optimist.runs.lock import take_lock
 from optimist.transitions import Transition
 
@@ -188,8 +189,8 @@ class RunStore:
     def header(self) -> dict[str, Any]:
         """Settings and all that says what the run is."""
         rows = self._rows("SELECT document FROM header")
+        document = parse_run_header(rows[0][0] if rows else None, self.directory)
         try:
-            document: dict[str, Any] = json.loads(rows[0][0])
             model = document.get("settings", {}).get("model")
             if document["format_version"] == 1 and model is not None:
                 model.setdefault("learner", "gp")  # there was no other
