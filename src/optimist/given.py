@@ -118,6 +118,58 @@ def brief(value: object) -> str:
     return shown if len(shown) <= MOST_SHOWN else f"{shown[: MOST_SHOWN - 3]}..."
 
 
+def array_of(name: str, value: object) -> FloatArray:
+    """An argument as an array of our own; a ValueError that names it when it is no numbers."""
+    try:
+        array = np.array(value)
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be numbers; got {brief(value)}.") from None
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """An argument that is a list, or the like; a TypeError that names it when it is none."""
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(f"{name} must be a list; got {brief(values)}.") from None
+
+
+def real(name: str, value: Any) -> float:
+    """An argument that is one number, finite or not; a TypeError that names it when it is none."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must be a number; got {brief(value)}.") from None
+
+
+def whole(name: str, value: Any, least: int | None = None) -> int:
+    """An argument that is a whole number, of at least `least`."""
+    number = value if isinstance(value, int) else real(name, value)
+    if not isinstance(number, int) and not number.is_integer():
+        raise ValueError(f"{name} must be a whole number; got {brief(value)}.")
+    if least is not None and number < least:
+        raise ValueError(f"{name} must be at least {least}; got {brief(value)}.")
+    return int(number)
+
+
+def require_callable(name: str, value: object) -> None:
+    """Raise TypeError unless an argument is a function."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function; got {brief(value)}.")
+
+
+def require_kind(name: str, value: object, kind: type[Any], example: str = "") -> None:
+    """Raise TypeError unless an argument is of that class."""
+    if not isinstance(value, kind):
+        such = f", such as {example}" if example else ""
+        raise TypeError(f"{name} must be a {kind.__name__}{such}; got {brief(value)}.")
+
+
 def flag(value: Any) -> bool | None:
     """True or False, whatever array it comes in; None when it is neither."""
     try:

@@ -10,7 +10,18 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.given import GivenError, called, numbers
+from optimist.given import (
+    GivenError,
+    array_of,
+    called,
+    numbers,
+    real,
+    require_callable,
+    require_kind,
+    whole,
+)
+
+LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 
 
 class Reward(Protocol):
@@ -52,7 +63,14 @@ class Task:
     max_steps: int = 500
 
     def __post_init__(self) -> None:
-        controls = np.array(self.controls, dtype=np.float64)
+        require_kind("`box`", self.box, Box)
+        require_callable("`reward`", self.reward)
+        if self.is_terminal is not None:
+            require_callable("`is_terminal`", self.is_terminal)
+        for name in ("discount", "optimistic_value"):
+            object.__setattr__(self, name, real(f"`{name}`", getattr(self, name)))
+        object.__setattr__(self, "max_steps", whole("`max_steps`", self.max_steps, 1))
+        controls = array_of("`controls`", self.controls)
         if controls.ndim == 1:
             controls = controls[:, np.newaxis]
         if controls.ndim != 2 or controls.size == 0 or not np.isfinite(controls).all():
@@ -69,10 +87,8 @@ class Task:
                 "`discount` 1 must come with `is_terminal`, or no value is finite; got none. "
                 "Give the states that end an episode, or a discount below 1."
             )
-        if not np.isfinite(self.optimistic_value):
+        if not abs(self.optimistic_value) <= LARGEST_REWARD:
             raise ValueError(f"`optimistic_value` must be finite; got {self.optimistic_value}.")
-        if self.max_steps < 1:
-            raise ValueError(f"`max_steps` must be at least 1; got {self.max_steps}.")
 
     @property
     def n_actions(self) -> int:
@@ -87,8 +103,8 @@ class Task:
                 f"`reward` must return one number per state, shape {states.shape[:1]}; "
                 f"got shape {rewards.shape}."
             )
-        if not np.isfinite(rewards).all():
-            bad = np.flatnonzero(~np.isfinite(rewards))
+        if rewards.size and not np.abs(rewards).max() <= LARGEST_REWARD:  # NaN is not, either
+            bad = np.flatnonzero(~(np.abs(rewards) <= LARGEST_REWARD))
             raise GivenError(
                 f"`reward` must be finite; got {rewards[bad[0]]} at state "
                 f"{states[bad[0]].tolist()} (and at {bad.size - 1} more of {rewards.size})."

@@ -242,6 +242,7 @@ def test_a_model_that_fails_is_named_by_its_line(
         (("learn", "pendulum", "--colour"), "No such option: --colour"),
         (("unlearn",), "No such command 'unlearn'"),
         (("plan", "pendulum", "--hold", "x"), "Invalid value for '--hold'"),
+        (("sweep", "x.toml", "--tls-ca", "ca.pem"), "--tls-ca, --tls-cert and --tls-key must come together"),
         (("learn", "pendulum", "--run", ""), "The directory of a run must have a name; got ''"),
         (("evaluate", " "), "The directory of a run must have a name; got ' '"),
     ],

@@ -20,6 +20,7 @@ from pydantic import (
 
 from optimist.discretisation import Count, Discretisation, Positive
 from optimist.documents import Settings, first_error, read_document
+from optimist.given import brief
 from optimist.models import GPSettings, ModelSettings, StoppingRule
 from optimist.models.learners import find_learner
 from optimist.planning import Chooser, Limits, Planner
@@ -136,8 +137,8 @@ def settings_of(
 
 def find_agent(name: str) -> str | None:
     """The rule of uncertainty of the agent called `name`; None: its preset's."""
-    if name not in AGENTS:
-        raise ValueError(f"The agent must be one of {', '.join(AGENTS)}; got {name!r}.")
+    if not isinstance(name, str) or name not in AGENTS:
+        raise ValueError(f"The agent must be one of {', '.join(AGENTS)}; got {brief(name)}.")
     return AGENTS[name]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import Discretisation, Layout
+from optimist.given import array_of, require_callable, require_kind, whole
 from optimist.planning.backups import BackupName
 from optimist.planning.certificate import Certificate, certify
 from optimist.planning.chooser import Chooser
@@ -69,6 +70,11 @@ def plan(
 
     """
     began = perf_counter()
+    require_kind("`task`", task, Task)
+    require_callable("`dynamics`", dynamics)
+    require_kind("`discretisation`", discretisation, Discretisation, "Discretisation(nodes=(21, 21))")
+    require_kind("`limits`", limits, Limits, "Limits(tolerance=1e-4)")
+    depth = None if depth is None else whole("`depth`", depth)
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
     tried: list[tuple[str, float]] = []
@@ -89,7 +95,7 @@ def plan(
 
     kept, expected = attempt(chooser.first()), None
     if starts is not None:
-        begin = from_around(task, np.atleast_2d(np.array(starts, dtype=np.float64)))
+        begin = from_around(task, _starts(task, starts))
         imagined = imagined_through(dynamics)
         rehearsed = rehearse(task, kept.policy, imagined, begin)
         tried.append((kept.layout.name, rehearsed.total))
@@ -112,3 +118,13 @@ def plan(
         tried=tuple(tried),
         seconds=perf_counter() - began,
     )
+
+
+def _starts(task: Task, given: ArrayLike) -> FloatArray:
+    """Finite states, one in each row.  [n, d]"""
+    starts = np.atleast_2d(array_of("`starts`", given))
+    if starts.ndim != 2 or starts.shape[1] != task.box.n_dims or not len(starts):
+        raise ValueError(f"`starts` must have shape (n, {task.box.n_dims}); got {starts.shape}.")
+    if not np.isfinite(starts).all():
+        raise ValueError(f"`starts` must be finite; got {starts.tolist()}.")
+    return starts

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from optimist.agents.agent import Agent
 from optimist.arrays import FloatArray
 from optimist.box import Box
+from optimist.given import array_of, brief, whole
 from optimist.planning import Policy
 from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.headers import of_run, require_settings, require_whole
@@ -105,9 +106,8 @@ class Session(Generic[A]):
         """
         if total_timesteps is None and episodes is None:
             raise ValueError("`learn` must be given `total_timesteps` or `episodes`; got neither.")
-        for name, value in (("total_timesteps", total_timesteps), ("episodes", episodes)):
-            if value is not None and value < 1:
-                raise ValueError(f"`{name}` must be at least 1; got {value}.")
+        total_timesteps = None if total_timesteps is None else whole("`total_timesteps`", total_timesteps, 1)
+        episodes = None if episodes is None else whole("`episodes`", episodes, 1)
         if self.env is None:
             raise ValueError("`learn` must have an environment; got none. Call `set_env` first.")
         most = None if total_timesteps is None else self.num_timesteps + total_timesteps
@@ -257,12 +257,14 @@ class Session(Generic[A]):
         self.close()
 
     def _states(self, observations: ArrayLike) -> FloatArray:
-        states = np.array(observations, dtype=np.float64)
+        states = array_of("Observations", observations)
         n_dims = self.task.box.n_dims
         if states.ndim not in (1, 2) or states.shape[-1] != n_dims:
             raise ValueError(
                 f"Observations must have shape ({n_dims},) or (n, {n_dims}); got {states.shape}."
             )
+        if not np.isfinite(states).all():
+            raise ValueError(f"Observations must be finite; got {brief(states.tolist())}.")
         return np.atleast_2d(states)
 
 
