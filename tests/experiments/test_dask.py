@@ -324,7 +324,7 @@ def test_a_cluster_with_certificates_is_talked_to_with_certificates(
 @pytest.mark.parametrize(
     ("engine", "address", "files", "says"),
     [
-        ("local", None, 3, "An address or TLS must come with engine dask"),
+        ("local", None, 3, "TLS must come with engine dask"),
         ("dask", "tcp://127.0.0.1:1", 3, "must begin with tls:// when certificates are given"),
         ("dask", "tls://127.0.0.1:1", 0, "--tls-ca must be a file; got .*missing"),
     ],

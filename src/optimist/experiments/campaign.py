@@ -206,8 +206,8 @@ def _engine(name: str, address: str | None, tls: Tls | None, workers: int | None
     if name not in ENGINES:
         raise ValueError(f"The engine must be one of {', '.join(ENGINES)}; got {name!r}.")
     if name == "local":
-        if address is not None or tls is not None:
-            raise ValueError("An address or TLS must come with engine dask; got engine local.")
+        for what in [name for name, given in (("An address", address), ("TLS", tls)) if given is not None]:
+            raise ValueError(f"{what} must come with engine dask; got engine local.")
         return lambda specs, root: _locally(specs, root, workers or os.cpu_count() or 1)
     if address is None:
         raise ValueError("Engine dask must have a scheduler (--address tcp://host:8786); got none.")
