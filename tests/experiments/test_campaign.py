@@ -25,6 +25,7 @@ from optimist.experiments.problems import find_problem
 from optimist.experiments.specs import Experiment, Group, RunSpec
 from optimist.runs import EpisodeRow, RunStore
 from tests.experiments.own_problem import MY_CART, n_executed, write_my_cart
+from tests.quick import quick_defaults
 from tests.runs.recording import bits, cut_short
 
 CAR = ("mountain-car",)
@@ -332,12 +333,13 @@ def test_code_of_ones_own_is_run_once_to_look_at_many_recorded_runs(
     monkeypatch.setattr(sys, "path", sys.path.copy())
     file = write_my_cart(tmp_path)
     carts = Group(problems=(f"{file}:make_env",), agents=("gp-rmax-noexp",), seeds=3, episodes=1)
-    assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["done"] * 3
-    before = n_executed(file)
-    assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["skipped"] * 3
+    with quick_defaults():
+        assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["done"] * 3
+        before = n_executed(file)
+        assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["skipped"] * 3
     assert n_executed(file) == before + 1
     file.write_text(MY_CART.replace("discount=0.95", "discount=0.9"), encoding="utf-8")
-    with pytest.raises(ValueError, match="must have the task of this version and preset"):
+    with quick_defaults(), pytest.raises(ValueError, match="must have the task of this version and preset"):
         run_campaign(carts.specs("carts"), tmp_path, workers=1)
 
 

@@ -18,6 +18,7 @@ from safetensors.numpy import load_file
 
 from optimist import Box, Discretisation, GPRMax, Task
 from optimist.agents import AgentSettings
+from optimist.agents.settings import PlanningOptions
 from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.models import GPSettings, StoppingRule
@@ -30,7 +31,8 @@ SMALL = AgentSettings(
     grid=Discretisation(nodes=(11, 11)),
     first_plans=(5, 10, 20, 35),
     replan_every=10,
-    model=GPSettings(refit_growth=2.0),
+    model=GPSettings(refit_growth=3.0),
+    planning=PlanningOptions(depth=2),
     stopping=NEVER,
 )
 
@@ -143,7 +145,7 @@ def write_bytes_at(file: Path, offset: int, content: bytes) -> None:
 class ShortSystem(SystemEnvironment):
     """A system of ours in shorter episodes: those that are rehearsed take time."""
 
-    def __init__(self, problem: str, max_steps: int = 60) -> None:
+    def __init__(self, problem: str, max_steps: int = 40) -> None:
         super().__init__(problem)
         self._task = replace(self.system.task, max_steps=max_steps)
 

@@ -17,16 +17,20 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from optimist import Discretisation, GPRMax
 from optimist.agents.settings import PlanningOptions, parse_settings
+from optimist.models import GPSettings
 from optimist.runs import RunError, RunStore
 from tests.cli.running import run
-from tests.runs.recording import SMALL, Recorded, bits, cut_short, recorded
+from tests.runs.recording import SMALL, Recorded, ShortSystem, bits, cut_short, recorded
 
 FORMAT_1 = Path(__file__).parent / "data" / "format_1"
 STEPS = 50
-QUICK = SMALL.model_copy(update={"planning": PlanningOptions(depth=0)})  # to rehearse with
+QUICK = SMALL.model_copy(  # to rehearse with; the rest as in that run
+    update={"planning": PlanningOptions(depth=0), "model": GPSettings(refit_growth=2.0)}
+)
 
 # as such a run was when format 2 was written: its tables (commit 92a8cea), filled with what they had
 DOWNGRADE_2 = """
@@ -76,14 +80,19 @@ def car() -> gymnasium.Env[Any, Any]:
     return gymnasium.make("optimist/MountainCar-v0", max_episode_steps=12)
 
 
+def short_car() -> gymnasium.Env[Any, Any]:
+    """The same where the task, too, has short episodes: those that are rehearsed take time."""
+    return TimeLimit(OrderEnforcing(ShortSystem("mountain-car")), 12)
+
+
 def learned(directory: Path, steps: int) -> Path:
-    with GPRMax(car(), settings=QUICK, seed=0, run=directory) as learner:
+    with GPRMax(short_car(), settings=QUICK, seed=0, run=directory) as learner:
         learner.learn(steps)
     return directory
 
 
-def gone_on(directory: Path) -> Recorded:
-    with GPRMax.resume(directory, car()) as learner:
+def gone_on(directory: Path, env: gymnasium.Env[Any, Any]) -> Recorded:
+    with GPRMax.resume(directory, env) as learner:
         learner.learn(STEPS - learner.num_timesteps)
     return recorded(directory)
 
@@ -295,7 +304,7 @@ def test_old_run_is_gone_on_with_and_ends_as_undisturbed(
     """
     directory = downgraded(whole, tmp_path / "run", n_transitions, version)
     assert version_of(directory) == version
-    found, wanted = gone_on(directory), recorded(whole)
+    found, wanted = gone_on(directory, short_car()), recorded(whole)
     ended = sum(row.transitions <= n_transitions for row in wanted.episodes)
     forgotten = [replace(row, expected=None) for row in wanted.episodes[:ended]]
     assert found == replace(wanted, episodes=(*forgotten, *wanted.episodes[ended:]))
@@ -309,7 +318,7 @@ def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Pat
         settings = parse_settings(store.header["settings"])
     again = shutil.copytree(old, tmp_path / "again")
     (again / "agent.optimist").unlink()
-    assert gone_on(old) == gone_on(again)
+    assert gone_on(old, car()) == gone_on(again, car())
     with RunStore.open(old, writing=False) as store, RunStore.open(whole, writing=False) as undisturbed:
         rows, wanted = store.transitions(), undisturbed.transitions()
         assert [bits(row) for row in rows[:30]] == before
@@ -323,7 +332,7 @@ def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Pat
         assert parse_settings(store.header["settings"]) == settings
     assert settings.grid == Discretisation(nodes=(11, 11), hold=1)  # as it was then by default
     for name in ("first_plans", "replan_every", "model", "knownness"):
-        assert getattr(settings, name) == getattr(SMALL, name)
+        assert getattr(settings, name) == getattr(QUICK, name)
 
 
 def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:

@@ -36,7 +36,7 @@ from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
 from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
-from optimist.planning.rehearsal import Expectation
+from optimist.planning.rehearsal import Expectation, Starts
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
@@ -173,7 +173,7 @@ class GPRMaxAgent:
         if first < knowledge.n_transitions:
             return knowledge  # the plan changed on the way
         earned = sum(row.reward for row in self.transitions[first:])
-        start = self.transitions[first].state[np.newaxis]
+        start = Starts.alike(self.transitions[first].state[np.newaxis])
         heard = rehearse(self.task, knowledge.planned.policy, imagined_by(knowledge.model), start)
         allowed = self.settings.stopping.disappointment * abs(heard.total)
         if np.isfinite(heard.total) and earned >= heard.total - allowed:

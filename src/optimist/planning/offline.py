@@ -13,9 +13,10 @@ from optimist.discretisation import Discretisation, Layout
 from optimist.planning.backups import BackupName
 from optimist.planning.certificate import Certificate, certify
 from optimist.planning.chooser import Chooser
+from optimist.planning.contest import Contest
 from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned, Planner
-from optimist.planning.rehearsal import from_around, rehearse
+from optimist.planning.rehearsal import Rehearsal, from_around, rehearse
 from optimist.planning.rollout import Rollouts, roll_out
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep
 from optimist.steps import Dynamics, imagined_through, known
@@ -30,7 +31,7 @@ class KnownPlan(Planned):
 
     planner: Planner
     dynamics: Dynamics
-    expected: float | None  # mean total of the rehearsal that it won, if there was one
+    expected: float | None  # total of the rehearsal that it won, a mean over starts, if there was one
     tried: tuple[tuple[str, float], ...]  # every layout that was rehearsed, and what it came to
     seconds: float  # predicting, tabulating, solving, rehearsing
 
@@ -71,7 +72,6 @@ def plan(
     began = perf_counter()
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
-    tried: list[tuple[str, float]] = []
 
     def attempt(layout: Layout, like: Planned | None = None) -> Planned:
         again = planner.replanned(like, layout)
@@ -88,27 +88,30 @@ def plan(
         return planner.plan(step, layout, through=flow, on_sweep=on_sweep)
 
     kept, expected = attempt(chooser.first()), None
+    tried: tuple[tuple[str, float], ...] = ()
     if starts is not None:
-        begin = from_around(task, np.atleast_2d(np.array(starts, dtype=np.float64)))
-        imagined = imagined_through(dynamics)
-        rehearsed = rehearse(task, kept.policy, imagined, begin)
-        tried.append((kept.layout.name, rehearsed.total))
-        again = [kind for kind in chooser.kinds if "placed" in kind]  # by the paths of a plan that is good
-        for kind in [*again, *chooser.last]:
-            layout = chooser.challenger(kind, kept, rehearsed.states)
-            if layout is None:
-                continue
-            other = attempt(layout, kept)
-            heard = rehearse(task, other.policy, imagined, begin)
-            tried.append((other.layout.name, heard.total))
-            if heard.total > rehearsed.total:  # no model errs here: the better is better
-                kept, rehearsed = other, heard
-        expected = rehearsed.total
+        begin = from_around(task, _checked(starts, task.box.n_dims))
+
+        def try_out(made: Planned) -> Rehearsal:
+            return rehearse(task, made.policy, imagined_through(dynamics), begin)
+
+        won = Contest(chooser, attempt, try_out, begin.states[:0]).among_all(kept)
+        kept, expected, tried = won.planned, won.rehearsal.total, won.tried
     return KnownPlan(
         **vars(kept),
         planner=planner,
         dynamics=dynamics,
         expected=expected,
-        tried=tuple(tried),
+        tried=tried,
         seconds=perf_counter() - began,
     )
+
+
+def _checked(starts: ArrayLike, n_dims: int) -> FloatArray:
+    """States to start from as an array [n, d]; a ValueError when they are none."""
+    states = np.atleast_2d(np.array(starts, dtype=np.float64))
+    if states.ndim != 2 or states.shape[1] != n_dims or not len(states):
+        raise ValueError(f"`starts` must have shape (n, {n_dims}) with n at least 1; got {states.shape}.")
+    if not np.isfinite(states).all():
+        raise ValueError(f"`starts` must be finite; got {states.tolist()}.")
+    return states
