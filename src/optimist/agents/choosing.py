@@ -84,7 +84,7 @@ class Choosing:
             return self.planner.plan(flow, layout, start=start, leaving=leaving)
 
         made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
-        try_out = self._stage(model, seen)
+        try_out = self.stage(model, seen)
         contest = Contest(self.chooser, attempt, try_out, seen.states)
         if polish and self.settings.planning.rehearse:
             return Rehearsed(contest.among_all(made), predicting)
@@ -105,7 +105,7 @@ class Choosing:
         """Through which sides of the box it has been seen to leave; an episode that ended has not left."""
         return seen_leaving(self.task, seen.next_states[~seen.terminated], worst)
 
-    def _stage(self, model: Model, seen: Transitions) -> TryOut:
+    def stage(self, model: Model, seen: Transitions) -> TryOut:
         """Where plans are tried out: in the model, from starts that were seen and around them, and, from
         those that were seen, in some models that the data leave possible, too. Each counts a third.
         """

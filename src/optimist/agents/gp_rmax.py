@@ -36,7 +36,8 @@ from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
 from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
-from optimist.planning.rehearsal import Expectation, Starts
+from optimist.planning.contest import TryOut
+from optimist.planning.rehearsal import Expectation, Starts, better
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
@@ -60,6 +61,7 @@ class Knowledge:
     expectation: Expectation
     n_updates: int
     planner: Planner
+    try_out: TryOut
 
     @property
     def plan(self) -> Plan:
@@ -68,11 +70,16 @@ class Knowledge:
 
     @cached_property
     def best(self) -> Planned:
-        """The same without any bonus: the best it knows, found when it is first asked for."""
+        """The same without any bonus: the best it knows, found when it is first asked for.
+
+        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
+        alike, and it was chosen for what it earns.
+        """
         made, planner = self.planned, self.planner
-        return planner.plan(
+        plain = planner.plan(
             self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
         )
+        return made if better(self.try_out(made), self.try_out(plain)) else plain
 
 
 class GPRMaxAgent:
@@ -226,11 +233,9 @@ class GPRMaxAgent:
         flow = made.step
         assert isinstance(flow, Flow)
         expectation = self._choosing.expect(model, rehearsed, seen)
-        self._take(
-            Knowledge(
-                self.n_transitions, model, made, flow, drifts, settled, expectation, n_updates, self.planner
-            )
-        )
+        try_out = self._choosing.stage(model, seen)
+        counts = expectation, n_updates, self.planner, try_out
+        self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(
             n_transitions=self.n_transitions,
             fit_seconds=fitted - began,
@@ -304,7 +309,8 @@ class GPRMaxAgent:
         planned = replace(planned, mean_hold=document["mean_hold"])
         drifts = tuple(Drift(**drift) for drift in document["drifts"])
         expectation = Expectation.recorded(document["expected"])
-        counts = expectation, document["n_updates"], self.planner
+        try_out = self._choosing.stage(model, seen)
+        counts = expectation, document["n_updates"], self.planner, try_out
         return Knowledge(len(seen), model, planned, flow, drifts, document["settled"], *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
