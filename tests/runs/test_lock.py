@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -150,7 +149,6 @@ def test_child_process_does_not_keep_the_lock(directory: Path) -> None:
         child.communicate()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_lock_file_of_a_dead_process_is_no_obstacle(directory: Path) -> None:
+def test_lock_file_of_an_earlier_version_is_no_obstacle(directory: Path) -> None:
     (directory / "run.lock").write_text("12345")
     RunStore.open(directory, writing=True).close()

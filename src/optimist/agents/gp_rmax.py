@@ -14,6 +14,9 @@ What is chosen on purpose: before the first plan actions are uniformly random, a
 1e-9); always taking the first of equals would starve the others of data. Random numbers come from streams
 derived of (seed, purpose, number of transitions), so an agent is a function of its settings, seed and
 transitions: nothing else needs to be saved.
+
+Transitions that are void (`mark`: a reading that cannot be true) are remembered and neither learned from nor
+planned with; model and planner never see them.
 """
 
 from __future__ import annotations
@@ -88,6 +91,9 @@ class GPRMaxAgent:
         self.planner.require_fits(self._first)
         self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
         self.transitions: list[Transition] = []
+        self.void: set[int] = set()  # numbers, from 1, of those not to learn from
+        self._n_marks = 0  # heard of
+        self._unlearn = False  # the model has learned from one that is void now, or not from one that counts
         self.knowledge: Knowledge | None = None
         self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
         self._tried_unknown = False  # since the last update
@@ -195,10 +201,29 @@ class GPRMaxAgent:
             return False
         return model.surprised_by(transition, predicted, share=self.settings.stopping.surprise)
 
+    def mark(self, number: int, *, void: bool) -> None:
+        """Leave a transition out of what is learned, or (not void) take it in again."""
+        if not 1 <= number <= self.n_transitions:
+            raise ValueError(f"The number must be from 1 to {self.n_transitions}; got {number}.")
+        self.void = self.void | {number} if void else self.void - {number}
+        self._n_marks += 1
+        if self.knowledge is not None and number <= self.knowledge.n_transitions:
+            self.knowledge, self._unlearn = replace(self.knowledge, settled=False, drifts=()), True
+
+    def _seen(self, count: int | None = None) -> Transitions:
+        """What is learned from, of the first `count` or of all."""
+        count = self.n_transitions if count is None else count
+        void = [number for number in self.void if number <= count]
+        return Transitions.of(self.transitions[:count]).without(void)
+
     @property
     def due(self) -> bool:
         """Whether now is the time to update."""
         done = self.knowledge.n_transitions if self.knowledge is not None else 0
+        if len(self.void) == self.n_transitions:
+            return False
+        if self._unlearn:
+            return True
         if self.settled_at is not None or self.n_transitions == done:
             return False
         if self.settings.due(self.n_transitions):
@@ -212,8 +237,9 @@ class GPRMaxAgent:
         """Learn from all transitions and plan anew."""
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
-        seen = Transitions.of(self.transitions)
-        model = self._learner.fit(seen, previous and previous.model)
+        seen = self._seen()
+        # what was found with the help of a wrong reading is no beginning
+        model = self._learner.fit(seen, None if previous is None or self._unlearn else previous.model)
         drifts: tuple[Drift, ...] = ()
         if previous is not None:
             drifts = (*previous.drifts, self._drift(previous, model))
@@ -255,6 +281,7 @@ class GPRMaxAgent:
         layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
         document = {
             "n_transitions": knowledge.n_transitions,
+            "marks": {"heard": self._n_marks, "void": sorted(self.void), "unlearn": self._unlearn},
             "settled": knowledge.settled,
             "drifts": [asdict(drift) for drift in knowledge.drifts],
             "plan": {name: getattr(knowledge.plan, name) for name in ("sweeps", "residual", "converged")},
@@ -279,8 +306,12 @@ class GPRMaxAgent:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
         self.knowledge, self._foreseen, self._tried_unknown = None, None, False
+        marks = (packed[1].get("marks") if packed is not None else None) or {}
+        self.void, self._n_marks = set(marks.get("void", ())), marks.get("heard", 0)
+        self._unlearn = False
         if packed is not None:
             self._take(self._unpacked(packed))
+            self._unlearn = marks.get("unlearn", False)
             since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
                 self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
@@ -288,7 +319,7 @@ class GPRMaxAgent:
 
     def _unpacked(self, packed: Packed) -> Knowledge:
         arrays, document = packed
-        seen = Transitions.of(self.transitions[: document["n_transitions"]])
+        seen = self._seen(document["n_transitions"])
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
         model = self._learner.unpack((mine, document["model"]), seen)
         axes = [arrays[f"axis.{axis}"] for axis in range(self.task.box.n_dims)]
@@ -305,7 +336,9 @@ class GPRMaxAgent:
         drifts = tuple(Drift(**drift) for drift in document["drifts"])
         expectation = Expectation.recorded(document["expected"])
         counts = expectation, document["n_updates"], self.planner
-        return Knowledge(len(seen), model, planned, flow, drifts, document["settled"], *counts)
+        return Knowledge(
+            document["n_transitions"], model, planned, flow, drifts, document["settled"], *counts
+        )
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)
@@ -313,3 +346,4 @@ class GPRMaxAgent:
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False
+        self._unlearn = False

@@ -16,7 +16,9 @@ import numpy as np
 from optimist.agents.agent import Agent, Update
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import save_checkpoint
-from optimist.runs.store import EpisodeRow, RunError, RunStore
+from optimist.runs.errors import RunError
+from optimist.runs.record import EpisodeRow
+from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transition
 
@@ -96,7 +98,7 @@ def catch_up(agent: Agent, store: RunStore | None) -> Iterator[Event]:
         update = agent.update()
         if store is not None:
             store.record_plan(update)
-            save_checkpoint(agent, store.directory)
+            save_checkpoint(agent, store)
         yield Updated(update)
 
 

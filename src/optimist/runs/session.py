@@ -15,10 +15,12 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.planning import Policy
 from optimist.runs.describe import describe_task, require_same_task, run_header
+from optimist.runs.errors import RunError
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact
 from optimist.runs.progress import LearningProgress
+from optimist.runs.record import EpisodeRow, finished
 from optimist.runs.resume import abandon, open_place, put, replay, resume
-from optimist.runs.store import EpisodeRow, RunError, RunStore, finished
+from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transitions
 
@@ -214,6 +216,11 @@ class Session(Generic[A]):
     def transitions(self) -> Transitions:
         """All that it has seen."""
         return Transitions.of(self._agent.transitions)
+
+    @property
+    def void(self) -> list[int]:
+        """Numbers, from 1, of the transitions that it does not learn from."""
+        return sorted(getattr(self._agent, "void", ()))
 
     @property
     def episodes(self) -> list[EpisodeRow]:
