@@ -102,6 +102,10 @@ class Transitions:
             return self
         kept = np.ones(len(self), dtype=np.bool_)
         kept[np.array(sorted(numbers), dtype=np.int64) - 1] = False
+        return self.only(kept)
+
+    def only(self, kept: BoolArray) -> Transitions:
+        """Some of them [n]. What follows those left out does not begin an episode by that."""
         columns = {name: getattr(self, name)[kept] for name in self.__dataclass_fields__ if name != "begun"}
         begun = self.begins[kept]
         begun[:1] |= not begun.any()
