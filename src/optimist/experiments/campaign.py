@@ -25,7 +25,7 @@ from optimist.experiments.kinds import find_kind
 from optimist.experiments.online import start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.experiments.specs import RunSpec, require_distinct
-from optimist.runs import RunError, RunStore
+from optimist.runs import DamagedError, RunError, RunStore
 from optimist.runs.describe import describe_task
 from optimist.runs.files import RECORD
 from optimist.runs.record import finished
@@ -74,7 +74,7 @@ def run_campaign(
     for spec in specs:
         try:
             recorded = is_recorded(spec, root, problems)
-        except RunError as error:
+        except (RunError, DamagedError) as error:
             note(Outcome(spec.id, "failed", str(error)))
             continue
         if recorded:

@@ -1,4 +1,4 @@
-"""Is a record whole? From where on not, and what of it can be saved? `optimist check` and `optimist.check`."""
+"""Is a record whole? From where on not, what can be saved? `optimist check` and `optimist.check`."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def check(run: str | Path, *, void: Iterable[int] = (), salvage: str | Path | No
         salvage: a new directory, for a run of what is whole. `resume` goes on from there.
 
     """
-    directory = Path(run)
-    for number in void:
+    directory, numbers = Path(run), list(void)
+    if numbers:
         with RunStore.open(directory, writing=True) as store:
-            store.mark(int(number), reason=BY_HAND)
+            store.mark(*numbers, reason=BY_HAND)
     record, problems, warnings = _examined(directory)
     rows = None if record is None else whole_part(record)
     if salvage is not None:
@@ -86,7 +86,7 @@ def _examined(directory: Path) -> tuple[Record | None, list[str], list[str]]:
     problems = [*record.damages, *([] if disorder is None else [disorder])]
     warnings = []
     known = _learned_from(document, record)
-    if known > len(record.chains["transitions"].rows):
+    if not record.damages and known > len(record.chains["transitions"].rows):
         problems.append(lost(known, len(record.chains["transitions"].rows)))
     if document is None and is_there(directory / AGENT):
         warnings.append(f"{AGENT} cannot be used: what it knew is learned again from the record")

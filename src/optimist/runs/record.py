@@ -24,6 +24,7 @@ from optimist.runs.tables import FORMAT_VERSION, TABLES, Table, Tip, Tips
 from optimist.transitions import Transition
 
 BY_HAND = "by hand"  # reason of a mark
+TITLES = {"header": "settings"}  # of tables that people know by another name
 
 
 @dataclass(frozen=True)
@@ -215,15 +216,15 @@ def _read_chain(connection: sqlite3.Connection, table: Table) -> Chain:
     try:
         for number, *values, digest in connection.execute(table.select):
             row = tuple(values)
-            found = _found(previous, table, row)
+            right = _is_right(previous, table, row, digest)
             if damage is None and number != len(rows) + 1:
                 damage = f"number {len(rows) + 1} is missing"
-            elif damage is None and found != digest:
+            elif damage is None and not right:
                 damage = f"number {number} is not what was written"
             if damage is None:
                 rows.append(row)
                 digests.append(digest)
-            elif found == digest:
+            elif right:
                 later.append(row)
             previous = digest
     except (sqlite3.Error, UnicodeError) as error:
@@ -231,11 +232,12 @@ def _read_chain(connection: sqlite3.Connection, table: Table) -> Chain:
     return Chain(rows, digests, damage, tuple(later))
 
 
-def _found(previous: Any, table: Table, row: Row) -> bytes | None:
+def _is_right(previous: Any, table: Table, row: Row, digest: Any) -> bool:
+    """Whether a row is the one that was written after the one with the digest `previous`."""
     try:
-        return link(previous, table.kinds, row)
+        return isinstance(digest, bytes) and link(previous, table.kinds, row) == digest
     except (TypeError, ValueError):
-        return None
+        return False
 
 
 def _continuing(chain: Chain) -> Chain:
@@ -259,8 +261,7 @@ def _pairs(rows: list[Row]) -> Iterator[tuple[Row | None, Row]]:
 
 def _told(chains: dict[str, Chain]) -> list[str]:
     return [
-        f"its {name} {'is' if name == 'header' else 'are'} whole up to number {len(chain.rows)}, "
-        f"then {chain.damage}"
+        f"its {TITLES.get(name, name)} are whole up to number {len(chain.rows)}, then {chain.damage}"
         for name, chain in chains.items()
         if chain.damage is not None
     ]
@@ -278,11 +279,12 @@ def _short(chains: dict[str, Chain], settled: Tips, witness: Tips | None) -> lis
 
 def _missing(name: str, chain: Chain, known: Tip | None) -> str | None:
     """What is missing of a chain that is known to have come to a tip."""
+    title = TITLES.get(name, name)
     if known is None:
-        return f"how many {name} there were cannot be read"
+        return f"where its {title} ended cannot be read"
     if known.length > len(chain.rows):
-        return f"its {name} had come to number {known.length} and end after {len(chain.rows)}"
-    return None if _reaches(chain, name, known) else f"its {name} are not those that were written"
+        return f"its {title} had come to number {known.length} and end after {len(chain.rows)}"
+    return None if _reaches(chain, name, known) else f"its {title} are not those that were written"
 
 
 def _reaches(chain: Chain, name: str, tip: Tip) -> bool:

@@ -57,6 +57,8 @@ class Session(Generic[A]):
         """Record what follows in a new directory; `episodes` is for whoever resumes it."""
         if self._store is not None or self.num_timesteps:
             raise ValueError("A run must be recorded from its first transition on; got one that has begun.")
+        if not str(run):
+            raise ValueError("`run` must name a directory; got ''.")
         agent = self._agent
         header = run_header(self._name, self._problem, agent.task, agent.settings, seed=agent.seed)
         self._store = RunStore.create(Path(run), header | {"episodes": episodes or 1})

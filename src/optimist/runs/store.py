@@ -182,19 +182,19 @@ class RunStore:
         row |= {name: int(row[name]) for name in ("converged", "settled")}
         self._add([("plans", tuple(row[name] for name in TABLES["plans"].columns))])
 
-    def mark(self, number: int, *, void: bool = True, reason: str) -> bool:
-        """Mark a transition as void (not to be learned from) or not; whether that is news."""
+    def mark(self, *numbers: int, void: bool = True, reason: str) -> list[int]:
+        """Mark transitions as void (not to be learned from) or not, all or none; for which that is news."""
         record = self.record
         count = len(record.chains["transitions"].rows)
-        if not 1 <= number <= count:
-            raise ValueError(
-                f"The number of a transition must be from 1 to {count}, of those in {self.directory}; "
-                f"got {number}."
-            )
-        if (number in record.void) == void:
-            return False
-        self._add([("marks", (number, int(void), reason, count))])
-        return True
+        for number in numbers:
+            if not 1 <= number <= count:
+                raise ValueError(
+                    f"The number of a transition must be from 1 to {count}, of those in {self.directory}; "
+                    f"got {number}."
+                )
+        news = [number for number in dict.fromkeys(numbers) if (number in record.void) != void]
+        self._add([("marks", (number, int(void), reason, count)) for number in news])
+        return news
 
     def _ends(self, rows: Sequence[EpisodeRow]) -> list[tuple[str, Row]]:
         """Ends of episodes as rows: the next ones, in order."""

@@ -60,6 +60,8 @@ class Writing:
 
     def add(self, rows: Sequence[tuple[str, Row]]) -> None:
         """Add rows, each with its table; all of them or none."""
+        if not rows:
+            return
         last = self._last
         for name, row in rows:
             if name == "transitions":
