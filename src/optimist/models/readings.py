@@ -3,8 +3,8 @@
 A sensor that reads wrong once spoils two transitions: the one that leads to the reading, and the one that
 leads on from it. What gives it away is that the system goes on as if nothing had happened: the next reading
 follows from the state that was *predicted* in its place, and does not follow from the reading itself. A real
-surprise, where a model is wrong or knows nothing, is the other way round, and a jump that really happens is no
-wrong reading however large it is. So nothing need be known of sensors, and nothing of how good the model is.
+surprise, where a model is wrong or knows nothing, is the other way round, and a jump that really happens is
+no wrong reading however large it is. So nothing need be known of sensors, nor of how good the model is.
 
 Every reading is judged by a model that has not learned from it: the rows are cut into two halves, blocks of
 them in turn, and each half is judged by a model of the other.
@@ -29,7 +29,6 @@ LEAST = 0.25  # of a usual displacement: nothing nearer is
 BRIDGED = 0.25  # of what the reading is off: the next may miss so much of what follows without it
 USUAL = 0.9  # quantile of displacements that is called usual
 SMALLEST = 1e-6  # of the width of the box, a usual displacement
-FARTHEST = 10.0  # widths outside of the box; a step is at most one
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +43,12 @@ class Readings:
         box = self.box
         with np.errstate(all="ignore"):
             moved = np.abs(box.displacement(seen.states, seen.next_states)) / box.widths
-            out = [np.abs(states - box.clip(states)) / box.widths for states in (seen.states, seen.next_states)]
-            far = np.where(box.periodic, 0.0, np.maximum(*out))
-        return np.asarray(~((moved <= 1.0) & (far <= FARTHEST)).all(axis=1))
+        near = box.near(seen.states) & box.near(seen.next_states)
+        return np.asarray(~(near & (moved <= 1.0).all(axis=1)))
+
+    def plausible(self, state: FloatArray) -> FloatArray:
+        """A reading to act on: one that lies where nothing can be planned is moved to the box.  [d]"""
+        return state if self.box.near(state) else self.box.clip(state)
 
     def unexplained(
         self, seen: Transitions, learned: BoolArray, fit: Callable[[Transitions], Model]
@@ -61,12 +63,10 @@ class Readings:
         half = (np.arange(len(seen)) // BLOCK) % 2 == 0
         usual, possible = self._usual(seen, learned), ~self.impossible(seen)
         for judged in (half, ~half):
-            others = learned & ~judged
+            others = learned & ~_and_after(judged)  # what goes on from a wrong reading is wrong, too
             if others.any():
                 wrong |= self._misread(seen, fit(seen.only(others)), judged & possible, usual)
-        spoiled = wrong.copy()
-        spoiled[1:] |= wrong[:-1]
-        return spoiled
+        return _and_after(wrong)
 
     def goes_on_without(self, seen: Transitions, learned: BoolArray, model: Model) -> bool:
         """Whether the last transition goes on as if the one before it had led where the model says."""
@@ -101,4 +101,11 @@ class Readings:
     def _usual(self, seen: Transitions, learned: BoolArray) -> FloatArray:
         """A usual displacement of each coordinate.  [d]"""
         moved = np.abs(self.box.displacement(seen.states[learned], seen.next_states[learned]))
-        return np.maximum(np.quantile(moved, USUAL, axis=0), SMALLEST * self.box.widths)
+        return np.asarray(np.maximum(np.quantile(moved, USUAL, axis=0), SMALLEST * self.box.widths))
+
+
+def _and_after(rows: BoolArray) -> BoolArray:
+    """Those rows [n] and each that follows one of them."""
+    both = rows.copy()
+    both[1:] |= rows[:-1]
+    return both

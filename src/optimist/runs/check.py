@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from optimist.agents.doubts import BY_HAND
 from optimist.runs.agent_file import checkpointed, lost
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, UnreadableError
 from optimist.runs.files import AGENT, RECORD, is_there, require_regular
-from optimist.runs.record import BY_HAND, EpisodeRow, Record, read_record
+from optimist.runs.record import EpisodeRow, Record, read_record
 from optimist.runs.store import RunStore
 from optimist.runs.tables import FORMAT_VERSION
 from optimist.runs.witness import heard

@@ -23,7 +23,6 @@ from optimist.runs.old_formats import read_old
 from optimist.runs.tables import FORMAT_VERSION, TABLES, Table, Tip, Tips
 from optimist.transitions import Transition
 
-BY_HAND = "by hand"  # reason of a mark
 TITLES = {"header": "settings"}  # of tables that people know by another name
 
 

@@ -15,10 +15,11 @@ import gymnasium
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from optimist.agents.agent import Agent
+from optimist.agents.doubts import BY_HAND
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import load_checkpoint
 from optimist.runs.loop import Place, catch_up, reset_seed
-from optimist.runs.record import BY_HAND, EpisodeRow, Mark
+from optimist.runs.record import EpisodeRow, Mark
 from optimist.runs.store import RunStore
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone

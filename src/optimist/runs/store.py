@@ -237,6 +237,11 @@ class RunStore:
         """Which transitions were marked, in the order in which they were."""
         return self.record.marks
 
+    def marked(self, reason: str) -> set[int]:
+        """Numbers of the transitions that are void for this reason."""
+        last = {mark.transition: mark for mark in self.marks()}
+        return {number for number, mark in last.items() if mark.void and mark.reason == reason}
+
     def digest_of(self, number: int) -> str | None:
         """What proves the first so many transitions; None when there are none, or nothing does."""
         digest = self._writing.digest_of(number) if self._writing is not None else None
