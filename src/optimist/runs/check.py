@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from optimist.agents.doubts import BY_HAND
+from optimist.box import Box
 from optimist.runs.agent_file import checkpointed, lost
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, UnreadableError
 from optimist.runs.files import AGENT, RECORD, is_there, require_regular
+from optimist.runs.health import complaints
 from optimist.runs.record import EpisodeRow, Record, read_record
 from optimist.runs.store import RunStore
 from optimist.runs.tables import FORMAT_VERSION
 from optimist.runs.witness import heard
+from optimist.transitions import Transitions
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,31 @@ def _examined(directory: Path) -> tuple[Record | None, list[str], list[str]]:
         problems.append(lost(known, len(record.chains["transitions"].rows)))
     if document is None and is_there(directory / AGENT):
         warnings.append(f"{AGENT} cannot be used: what it knew is learned again from the record")
+    warnings += _complaints(record)
     if record.version < FORMAT_VERSION:
         warnings.append(
             f"it is of format {record.version}, which proves nothing: a number that changed would not be seen"
         )
     return record, problems, warnings
+
+
+def _complaints(record: Record) -> list[str]:
+    """What looks wrong in what was recorded: mostly a task that was told wrongly."""
+    try:
+        task = record.header["task"]
+        box = Box(task["low"], task["high"], periodic=task["periodic"])
+        rows, plans = record.transitions, record.plans
+        settled = not plans or bool(plans[-1]["settled"])
+        found = complaints(
+            box,
+            len(task["controls"]),
+            Transitions.of(rows) if rows else None,
+            record.episodes,
+            settled=settled,
+        )
+    except (KeyError, TypeError, ValueError, UnreadableError):
+        return []  # what cannot be read is told elsewhere
+    return [complaint.says for complaint in found]
 
 
 def _learned_from(document: dict[str, Any] | None, record: Record) -> int:

@@ -16,6 +16,7 @@ from optimist.box import Box
 from optimist.planning import Policy
 from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.errors import RunError
+from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
@@ -39,6 +40,7 @@ class Session(Generic[A]):
         self._store: RunStore | None = None
         self._episodes: list[EpisodeRow] = []
         self._n_outside = 0
+        self._complaining = Complaining()
         self._place = Place()
         self._events: Iterator[Event] | None = None
         self._interrupted = False
@@ -164,6 +166,14 @@ class Session(Generic[A]):
         self._n_outside += event.outside
         if event.ended is not None:
             self._episodes.append(event.ended)
+            self._complaining.hear(self.complaints)
+
+    @property
+    def complaints(self) -> list[Complaint]:
+        """What looks wrong: mostly a task that was told wrongly."""
+        settled = getattr(self._agent, "settled_at", 0) is not None
+        seen = Transitions.of(self._agent.transitions) if self._agent.transitions else None
+        return complaints(self.box, self.task.n_actions, seen, self._episodes, settled=settled)
 
     def predict(
         self,
