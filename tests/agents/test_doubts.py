@@ -1,4 +1,4 @@
-"""Learning from a sensor that reads wrong now and then: what cannot be true is marked, and not learned from."""
+"""Learning from a sensor that reads wrong once: what cannot be true is marked, and not learned from."""
 
 from __future__ import annotations
 

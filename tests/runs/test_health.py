@@ -75,13 +75,13 @@ def test_learning_that_never_ends() -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([(-100.0, -10.0)] * 3, ["disappointed"]),
-        ([(-100.0, -10.0)] * 2, []),
-        ([(-100.0, -10.0), (-11.0, -10.0), (-100.0, -10.0)], []),
-        ([(-100.0, None)] * 3, []),
-        ([(3.0, 10.0)] * 3, ["disappointed"]),
-        ([(9.0, 10.0)] * 3, []),
-        ([(0.0, 0.0)] * 3, []),
+        ([(-100.0, -10.0)] * 5, ["disappointed"]),
+        ([(-100.0, -10.0)] * 4, []),
+        ([(-100.0, -10.0)] * 3 + [(-11.0, -10.0), (-100.0, -10.0)], []),
+        ([(-100.0, None)] * 5, []),
+        ([(3.0, 10.0)] * 5, ["disappointed"]),
+        ([(9.0, 10.0)] * 5, []),
+        ([(0.0, 0.0)] * 5, []),
     ],
 )
 def test_earning_far_less_than_expected(rows: list[tuple[float, float | None]], said: list[str]) -> None:

@@ -1,7 +1,7 @@
 """Health: what in a record says that the task was told wrongly. Each kind is said once, with what to do.
 
-An agent that was told a wrong box learns another problem, and says nothing. But it shows: an angle that is not
-said to be one leaps from end to end, a box in degrees is hardly used, a box too small is left all the time.
+An agent that was told a wrong box learns another problem, and says nothing. But it shows: an angle that is
+not said to be one leaps from end to end, a box in degrees is hardly used, one too small is left all the time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OUTSIDE = 0.3  # of the observations
 RESTLESS = 10  # episodes in which it has not settled, and FOREVER transitions
 FOREVER = 2000
 LESS = 0.5  # of what is expected is missing, in each of the last LAST episodes
-LAST = 3
+LAST = 5
 
 
 class Complaint(NamedTuple):
@@ -93,8 +93,8 @@ def _slivers(box: Box, seen: Transitions) -> Iterator[Complaint]:
     for axis in np.flatnonzero((high - low < SLIVER * box.widths) & ~box.periodic):
         yield Complaint(
             f"sliver {axis}",
-            f"Coordinate {axis} has stayed between {low[axis]:.4g} and {high[axis]:.4g}, a sliver of its axis "
-            f"({box.low[axis]:.4g} to {box.high[axis]:.4g}). Is the box in other units, degrees say? Draw it "
+            f"Coordinate {axis} has stayed between {low[axis]:.4g} and {high[axis]:.4g}, a sliver of its "
+            f"axis ({box.low[axis]:.4g} to {box.high[axis]:.4g}). Is the box in other units, degrees say? Draw it "
             "where the system goes.",
         )
 
@@ -106,8 +106,8 @@ def _outside(box: Box, seen: Transitions) -> Iterator[Complaint]:
         axes = ", ".join(str(axis) for axis in np.flatnonzero(out.mean(axis=0) > 0.5 * share))
         yield Complaint(
             "outside",
-            f"{share:.0%} of all observations lie outside of the box (coordinates: {axes}), where nothing can "
-            "be planned. Draw it wider there.",
+            f"{share:.0%} of all observations lie outside of the box (coordinates: {axes}), where nothing "
+            "can be planned. Draw it wider there.",
         )
 
 
@@ -129,7 +129,7 @@ def _disappointed(episodes: Sequence[EpisodeRow]) -> list[Complaint]:
     return [
         Complaint(
             "disappointed",
-            f"The last {LAST} episodes earned far less than was expected (the last {last[-1].total_reward:.4g} "
+            f"The last {LAST} episodes earned far less than expected (the last {last[-1].total_reward:.4g} "
             f"instead of {last[-1].expected:.4g}). Do `reward` and `is_terminal` say what the environment "
             "does, and is the state complete?",
         )
