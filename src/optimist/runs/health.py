@@ -94,8 +94,8 @@ def _slivers(box: Box, seen: Transitions) -> Iterator[Complaint]:
         yield Complaint(
             f"sliver {axis}",
             f"Coordinate {axis} has stayed between {low[axis]:.4g} and {high[axis]:.4g}, a sliver of its "
-            f"axis ({box.low[axis]:.4g} to {box.high[axis]:.4g}). Is the box in other units, degrees say? Draw it "
-            "where the system goes.",
+            f"axis ({box.low[axis]:.4g} to {box.high[axis]:.4g}). Is the box in other units (degrees)? "
+            "Draw it where the system goes.",
         )
 
 
