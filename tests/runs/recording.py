@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.models import GPSettings, StoppingRule
 from optimist.runs import EpisodeRow, Event, RunStore, Updated
+from optimist.runs.check import whole_part
 from optimist.transitions import Transition
 
 # small, quick to plan with, and never settled: every update matters until the end
@@ -117,13 +117,10 @@ def learned_keeping_checkpoints(directory: Path, kept: Path, **choices: Any) -> 
 
 def cut_short(finished: Path, directory: Path, n_transitions: int) -> Path:
     """A copy of a run as it was after so many transitions, without any checkpoint."""
-    shutil.copytree(finished, directory)
-    (directory / "agent.optimist").unlink()
-    with sqlite3.connect(directory / "run.sqlite") as connection:
-        connection.execute("DELETE FROM transitions WHERE number > ?", (n_transitions,))
-        connection.execute("DELETE FROM episodes WHERE transitions > ?", (n_transitions,))
-        connection.execute("DELETE FROM plans WHERE n_transitions > ?", (n_transitions,))
-    connection.close()
+    with RunStore.open(finished, writing=False) as store:
+        rows = whole_part(store.record, n_transitions)
+    assert rows is not None
+    RunStore.filled(directory, rows).close()
     return directory
 
 

@@ -307,7 +307,7 @@ def test_safetensors_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"nowhere\.optimist"):
         loaded_from(tmp_path / "nowhere.optimist")
-    with pytest.raises(ValueError, match="agent file"):
+    with pytest.raises(ValueError, match=r"must be a regular file; got .* a directory"):
         loaded_from(tmp_path)
 
 
@@ -431,11 +431,11 @@ def test_write_that_fails_leaves_the_old_file(tmp_path: Path, saved: bytes) -> N
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.optimist"]  # half a file would only take space
 
 
-def test_rename_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+def test_directory_in_its_place_is_refused(tmp_path: Path) -> None:
     target = tmp_path / "a.optimist"
-    target.mkdir()  # a file cannot take the place of a directory
+    target.mkdir()
     (target / "kept").touch()
-    with pytest.raises(RunError, match="could not be written"):
+    with pytest.raises(ValueError, match="must be a regular file"):
         save_agent(trained(choices(), count=3), target)
     assert (target / "kept").exists()
 

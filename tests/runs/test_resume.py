@@ -26,7 +26,8 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.environments.adapter import AdaptedEnvironment
 from optimist.experiments.online import start_run
 from optimist.experiments.problems import find_problem
-from optimist.runs import Event, RunStore, Stepped, Updated
+from optimist.runs import DamagedError, Event, RunStore, Stepped, Updated
+from optimist.runs.check import check
 from tests.runs.recording import (
     SMALL,
     Line,
@@ -115,11 +116,34 @@ def test_plan_that_was_recorded_without_its_checkpoint_is_made_again(
     assert gone_on(directory, problem="line", episodes=EPISODES) == undisturbed
 
 
-def test_checkpoint_newer_than_the_transitions_is_ignored(
+def test_checkpoint_that_knows_more_than_the_record_says_that_the_end_was_lost(
     tmp_path: Path, finished: Path, undisturbed: Recorded
 ) -> None:
     directory = cut_short(finished, tmp_path / "run", 44)
     shutil.copy(finished.parent / "kept" / "45", directory / "agent.optimist")
+    told = "has learned from 45 transitions and only 44 are there"
+    for writing in (True, False):
+        with pytest.raises(DamagedError, match=told):
+            GPRMax.resume(directory, ShortLine(), writing=writing)
+    checked = check(directory, salvage=tmp_path / "saved")
+    assert not checked.ok
+    assert told in checked.problems[0]
+    assert gone_on(tmp_path / "saved", problem="line", episodes=EPISODES) == undisturbed
+
+
+def test_checkpoint_of_other_transitions_is_ignored(
+    tmp_path: Path, finished: Path, undisturbed: Recorded
+) -> None:
+    """Of a run with the same settings and seed in a directory that was deleted and made again."""
+
+    class Other(ShortLine):
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Any]:
+            return super().reset(seed=None if seed is None else seed + 1)
+
+    with GPRMax(Other(), settings=SMALL, seed=0, run=tmp_path / "other") as learner:
+        learner.learn(40)
+    directory = cut_short(finished, tmp_path / "run", 44)
+    shutil.copy(tmp_path / "other" / "agent.optimist", directory / "agent.optimist")
     assert gone_on(directory, problem="line", episodes=EPISODES) == undisturbed
 
 

@@ -14,6 +14,9 @@ What is chosen on purpose: before the first plan actions are uniformly random, a
 1e-9); always taking the first of equals would starve the others of data. Random numbers come from streams
 derived of (seed, purpose, number of transitions), so an agent is a function of its settings, seed and
 transitions: nothing else needs to be saved.
+
+Transitions that are void (`mark`: a reading that cannot be true) are remembered and neither learned from nor
+planned with; model and planner never see them.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import numpy as np
 
 from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
+from optimist.agents.doubts import Doubts
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import Holding, Layout
@@ -95,6 +99,8 @@ class GPRMaxAgent:
         self.planner.require_fits(self._first)
         self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
         self.transitions: list[Transition] = []
+        self.doubts = Doubts(task)
+        self._woken = False  # by the last transition
         self.knowledge: Knowledge | None = None
         self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
         self._tried_unknown = False  # since the last update
@@ -144,7 +150,7 @@ class GPRMaxAgent:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
         best = np.arange(self.task.n_actions)
         if self.knowledge is not None:
-            values = self._values(self.knowledge, state)
+            values = self._values(self.knowledge, self.doubts.readings.plausible(state))
             best = np.flatnonzero(values >= values.max() - TIE)
         if best.size == 1:
             return int(best[0])
@@ -162,8 +168,14 @@ class GPRMaxAgent:
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
         self.transitions.append(transition)
-        knowledge = self.knowledge
+        self.doubts.watch(self.transitions, since=self.n_transitions)
+        knowledge, woken = self.knowledge, self._woken
+        self._woken = False
         if knowledge is None:
+            return
+        if woken and self.doubts.goes_on_without(self.transitions, knowledge.model):
+            # what woke it was no news, and neither is what follows from it
+            self.knowledge, self._tried_unknown = replace(knowledge, settled=True), False
             return
         if knowledge.settled and (transition.terminated or transition.truncated):
             knowledge = self._after_episode(knowledge)
@@ -172,7 +184,7 @@ class GPRMaxAgent:
         if knowledge.settled and (
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
-            self.knowledge = replace(knowledge, settled=False, drifts=())
+            self.knowledge, self._woken = replace(knowledge, settled=False, drifts=()), True
 
     def _after_episode(self, knowledge: Knowledge) -> Knowledge:
         """Wake up if the episode that just ended earned clearly less than it should have from its start."""
@@ -202,10 +214,27 @@ class GPRMaxAgent:
             return False
         return model.surprised_by(transition, predicted, share=self.settings.stopping.surprise)
 
+    def mark(self, number: int, *, void: bool) -> None:
+        """Leave a transition out of what is learned, or (not void) take it in again."""
+        if not 1 <= number <= self.n_transitions:
+            raise ValueError(f"The number must be from 1 to {self.n_transitions}; got {number}.")
+        self.doubts.hear(number, void=void)
+        if self.knowledge is not None and number <= self.knowledge.n_transitions:
+            self.knowledge, self.doubts.unlearn = replace(self.knowledge, settled=False, drifts=()), True
+
+    @property
+    def void(self) -> dict[int, str]:
+        """Numbers of transitions that are not learned from, and why."""
+        return self.doubts.void
+
     @property
     def due(self) -> bool:
         """Whether now is the time to update."""
         done = self.knowledge.n_transitions if self.knowledge is not None else 0
+        if len(self.doubts.void) == self.n_transitions:
+            return False
+        if self.doubts.unlearn:
+            return True
         if self.settled_at is not None or self.n_transitions == done:
             return False
         if self.settings.due(self.n_transitions):
@@ -219,8 +248,9 @@ class GPRMaxAgent:
         """Learn from all transitions and plan anew."""
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
-        seen = Transitions.of(self.transitions)
-        model = self._learner.fit(seen, previous and previous.model)
+        had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
+        model = self.doubts.learn(self.transitions, self._learner, *had)
+        seen = self.doubts.of(self.transitions)
         drifts: tuple[Drift, ...] = ()
         if previous is not None:
             drifts = (*previous.drifts, self._drift(previous, model))
@@ -260,6 +290,7 @@ class GPRMaxAgent:
         layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
         document = {
             "n_transitions": knowledge.n_transitions,
+            "marks": self.doubts.pack() | {"woken": self._woken},
             "settled": knowledge.settled,
             "drifts": [asdict(drift) for drift in knowledge.drifts],
             "plan": {name: getattr(knowledge.plan, name) for name in ("sweeps", "residual", "converged")},
@@ -284,8 +315,14 @@ class GPRMaxAgent:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
         self.knowledge, self._foreseen, self._tried_unknown = None, None, False
+        self.doubts, self._woken = Doubts(self.task), False
+        if packed is None and transitions:
+            self.doubts.watch(self.transitions, since=1)
         if packed is not None:
+            marks = packed[1]["marks"]
+            self.doubts.restore(marks)
             self._take(self._unpacked(packed))
+            self._woken = marks["woken"]
             since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
                 self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
@@ -293,7 +330,7 @@ class GPRMaxAgent:
 
     def _unpacked(self, packed: Packed) -> Knowledge:
         arrays, document = packed
-        seen = Transitions.of(self.transitions[: document["n_transitions"]])
+        seen = self.doubts.of(self.transitions[: document["n_transitions"]])
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
         model = self._learner.unpack((mine, document["model"]), seen)
         axes = [arrays[f"axis.{axis}"] for axis in range(self.task.box.n_dims)]
@@ -311,7 +348,9 @@ class GPRMaxAgent:
         expectation = Expectation.recorded(document["expected"])
         try_out = self._choosing.stage(model, seen)
         counts = expectation, document["n_updates"], self.planner, try_out
-        return Knowledge(len(seen), model, planned, flow, drifts, document["settled"], *counts)
+        return Knowledge(
+            document["n_transitions"], model, planned, flow, drifts, document["settled"], *counts
+        )
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)
@@ -319,3 +358,4 @@ class GPRMaxAgent:
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False
+        self._woken = False

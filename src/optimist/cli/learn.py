@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from optimist.agents import PRESETS
+from optimist.cli.check import DIRECTORY, named
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
 from optimist.experiments.kinds import KINDS
@@ -30,7 +31,7 @@ SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
 EPISODES = "Episodes the run shall have in all; by default as it was started with."
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)]
 Named = Annotated[str | None, typer.Option("--problem", metavar="FILE.py:FUNCTION", help=NAMED)]
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of the run.")]
+Directory = Annotated[str, typer.Argument(metavar="DIR", help=DIRECTORY)]
 
 
 def learn(
@@ -38,7 +39,7 @@ def learn(
     agent: Annotated[str, typer.Option(help=f"One of {', '.join(KINDS)}.")] = "gp-rmax-exp",
     episodes: Annotated[int, typer.Option(help="Episodes to learn for.")] = 5,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    run: Annotated[Path | None, typer.Option(metavar="DIR", help=RUN, show_default=False)] = None,
+    run: Annotated[str | None, typer.Option(metavar="DIR", help=RUN, show_default=False)] = None,
     preset: Annotated[str, typer.Option(help=f"Which settings: {', '.join(PRESETS)}.")] = "ours",
     settings: Annotated[Path | None, typer.Option(metavar="FILE", help=SETTINGS)] = None,
     plot: Plot = None,
@@ -48,7 +49,8 @@ def learn(
     _at_least_one(episodes)
     _check_plot(plot)
     found = find_problem(problem)
-    directory = run if run is not None else Path("runs") / found.label / agent / f"seed-{seed}"
+    default = Path("runs") / found.label / agent / f"seed-{seed}"
+    directory = named(run, "--run") if run is not None else default
     started = start_run(
         found, agent, seed=seed, run=directory, episodes=episodes, preset=preset, file=settings
     )
@@ -66,14 +68,15 @@ def resume(
 ) -> None:
     """Go on with a run after any interruption."""
     _check_plot(plot)
-    with RunStore.open(run, writing=False) as store:
+    directory = named(run, "DIR")
+    with RunStore.open(directory, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
-    with _interruptible(run, problem), progress(f"bringing {run} back"):
-        opened, found = open_run(run, problem, writing=True)
+    with _interruptible(directory, problem), progress(f"bringing {run} back"):
+        opened, found = open_run(directory, problem, writing=True)
     if not as_json:
         print(f"{run}: goes on after {opened.num_timesteps} transitions, {len(opened.episodes)} episodes")
-    _go_on(opened, found, run, wanted, plot, as_json)
+    _go_on(opened, found, directory, wanted, plot, as_json)
 
 
 def evaluate(
@@ -89,11 +92,11 @@ def evaluate(
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
     with progress(f"evaluating {run}"):
-        opened, found = open_run(run, problem, writing=False)
+        opened, found = open_run(named(run, "DIR"), problem, writing=False)
         with opened:
             rollouts = evaluate_run(opened, found, n_random=random, seed=seed)
     result = {
-        "run": str(run),
+        "run": run,
         "problem": found.name,
         "transitions": opened.num_timesteps,
         "episodes": [row | {"kind": kind} for kind, made in rollouts for row in made.rows()],

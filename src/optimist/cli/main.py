@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import optimist
-from optimist.cli import campaign, learn, plan, problems
+from optimist.cli import campaign, check, learn, plan, problems
 from optimist.runs import RunError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("plan")(plan.plan)
 app.command("learn")(learn.learn)
 app.command("resume")(learn.resume)
 app.command("evaluate")(learn.evaluate)
+app.command("check")(check.check)
 app.command("sweep")(campaign.sweep)
 app.command("reproduce")(campaign.reproduce)
 

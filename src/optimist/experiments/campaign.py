@@ -25,9 +25,10 @@ from optimist.experiments.kinds import find_kind
 from optimist.experiments.online import start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.experiments.specs import RunSpec, require_distinct
-from optimist.runs import RunError, RunStore
+from optimist.runs import DamagedError, RunError, RunStore
 from optimist.runs.describe import describe_task
-from optimist.runs.store import FILE, finished
+from optimist.runs.files import RECORD
+from optimist.runs.record import finished
 
 ENGINES = ("local", "dask")
 ATTEMPTS = 3  # of a campaign whose local workers die
@@ -73,7 +74,7 @@ def run_campaign(
     for spec in specs:
         try:
             recorded = is_recorded(spec, root, problems)
-        except RunError as error:
+        except (RunError, DamagedError) as error:
             note(Outcome(spec.id, "failed", str(error)))
             continue
         if recorded:
@@ -92,7 +93,7 @@ def is_recorded(spec: RunSpec, root: Path, problems: dict[str, Problem] | None =
     `problems` are those found before: an environment of one's own need not be made again for every run.
     """
     directory = spec.directory(root)
-    if not (directory / FILE).exists():
+    if not (directory / RECORD).exists():
         return False
     found = {} if problems is None else problems
     if spec.problem not in found:
@@ -131,7 +132,7 @@ def _expected(spec: RunSpec, problem: Problem) -> dict[str, Any]:
 def execute(spec: RunSpec, root: Path) -> None:
     """Make one run, or go on with it."""
     directory, problem = spec.directory(root), find_problem(spec.problem)
-    if (directory / FILE).exists():
+    if (directory / RECORD).exists():
         run = find_kind(spec.agent).reopen(directory, problem, True)
     else:
         run = start_run(
