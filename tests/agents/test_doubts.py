@@ -68,7 +68,7 @@ def clean() -> GPRMax:
 
 def model_of(learner: GPRMax) -> list[list[int]]:
     """How many basis points its processes have."""
-    return learner._agent.knowledge.model.record()["basis_sizes"]  # type: ignore[union-attr]
+    return learner._agent.knowledge.model.record()["basis_sizes"]  # type: ignore[no-any-return, union-attr]
 
 
 def test_of_a_sensor_that_reads_right_nothing_is_doubted(clean: GPRMax) -> None:

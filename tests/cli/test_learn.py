@@ -6,7 +6,6 @@ import os
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -25,7 +24,7 @@ from optimist.runs import RunStore
 from optimist.systems import gymnasium_id
 from tests.cli.running import Say, SayJson, heed_ctrl_c, only_object, require_refused, run
 from tests.quick import short_episodes
-from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded
+from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded, rewritten
 
 SELDOM = "first_plans = [5, 20, 60]\nreplan_every = 60\n"  # plans
 SETTINGS = f"""
@@ -350,9 +349,7 @@ def test_ctrl_c_while_a_run_is_brought_back_says_how_to_go_on_too(tmp_path: Path
         assert isinstance(learner, GPRMax)
         learner.learn(32)
     directory = cut_short(tmp_path / "whole", tmp_path / "run", 32)
-    with sqlite3.connect(directory / "run.sqlite") as connection:
-        connection.execute("DELETE FROM plans")
-    connection.close()
+    rewritten(directory, lambda rows: rows["plans"].clear())
     code, out, err = interrupted((directory / "agent.optimist").exists, "resume", str(directory), "--json")
     assert (code, out) == (1, "")
     assert "Traceback" not in err

@@ -26,7 +26,7 @@ from optimist.experiments.specs import Experiment, Group, RunSpec
 from optimist.runs import EpisodeRow, RunStore
 from tests.experiments.own_problem import MY_CART, n_executed, write_my_cart
 from tests.quick import quick_defaults
-from tests.runs.recording import bits, cut_short
+from tests.runs.recording import bits, cut_short, rewritten, with_header
 
 CAR = ("mountain-car",)
 # the paper's settings are the quickest: few plans, nothing rehearsed
@@ -47,15 +47,6 @@ def made(spec: RunSpec, root: Path) -> Made:
 
 def statuses(outcomes: list[Outcome]) -> list[str]:
     return [outcome.status for outcome in outcomes]
-
-
-def edit_header(directory: Path, edit: Callable[[Header], object]) -> None:
-    connection = sqlite3.connect(directory / "run.sqlite")
-    header = json.loads(connection.execute("SELECT document FROM header").fetchone()[0])
-    edit(header)
-    with connection:
-        connection.execute("UPDATE header SET document = ?", (json.dumps(header),))
-    connection.close()
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -144,9 +135,7 @@ def test_an_interrupted_run_is_resumed_and_ends_as_an_undisturbed_one(results: P
 def test_an_interrupted_run_of_sarsa_is_resumed_and_ends_as_an_undisturbed_one(
     n_episodes: int, copied: Path, results: Path
 ) -> None:
-    with sqlite3.connect(QUICK[0].directory(copied) / "run.sqlite") as connection:
-        connection.execute("DELETE FROM episodes WHERE episode > ?", (n_episodes,))
-    connection.close()
+    rewritten(QUICK[0].directory(copied), lambda rows: rows["episodes"].__delitem__(slice(n_episodes, None)))
     outcomes = run_campaign(QUICK, copied, workers=1)
     assert statuses(outcomes) == ["done", "skipped", "skipped", "skipped"]
     assert made(QUICK[0], copied) == made(QUICK[0], results)
@@ -176,7 +165,7 @@ def empty_file(directory: Path) -> None:
 
 
 def no_settings(directory: Path) -> None:
-    edit_header(directory, lambda header: [header.pop(name) for name in ("agent", "problem", "settings")])
+    with_header(directory, lambda header: [header.pop(name) for name in ("agent", "problem", "settings")])
 
 
 def no_episodes_table(directory: Path) -> None:
@@ -248,7 +237,7 @@ def other_task(header: Header) -> None:
 def test_another_run_in_its_place_is_refused_in_one_sentence_and_kept(
     edit: Callable[[Header], None], spec: RunSpec, copied: Path
 ) -> None:
-    edit_header(spec.directory(copied), edit)
+    with_header(spec.directory(copied), edit)
     shutil.rmtree(QUICK[3].directory(copied))
     before = contents(copied)
     with pytest.raises(ValueError, match=r"must be|must have") as refused:

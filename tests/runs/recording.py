@@ -22,7 +22,9 @@ from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.models import GPSettings, StoppingRule
 from optimist.runs import EpisodeRow, Event, RunStore, Updated
+from optimist.runs.chain import Row
 from optimist.runs.check import whole_part
+from optimist.runs.writing import make_database
 from optimist.transitions import Transition
 
 # small, quick to plan with, and never settled: every update matters until the end
@@ -122,6 +124,26 @@ def cut_short(finished: Path, directory: Path, n_transitions: int) -> Path:
     assert rows is not None
     RunStore.filled(directory, rows).close()
     return directory
+
+
+def rewritten(directory: Path, change: Callable[[dict[str, list[Row]]], object]) -> Path:
+    """A run as if other rows had been written, without any checkpoint."""
+    with RunStore.open(directory, writing=False) as store:
+        rows = {name: list(chain.rows) for name, chain in store.record.chains.items()}
+    change(rows)
+    make_database(directory, rows)
+    return directory
+
+
+def with_header(directory: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A run as if its header had been another."""
+
+    def changed(rows: dict[str, list[Row]]) -> None:
+        header = json.loads(rows["header"][-1][0])
+        change(header)
+        rows["header"] = [(json.dumps(header),)]
+
+    return rewritten(directory, changed)
 
 
 def gone_on(

@@ -143,6 +143,21 @@ def test_settings_are_there_twice(copied: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize("at", [0, 16, 100, 3500])
+def test_tables_are_found_without_the_page_that_says_where_they_are(
+    closed: Path, copied: Path, tmp_path: Path, at: int
+) -> None:
+    write_bytes_at(copied / "run.sqlite", at, b"\xff" * 16)
+    with pytest.raises(DamagedError):
+        RunStore.open(copied, writing=False)
+    found = check(copied, salvage=tmp_path / "saved")
+    assert (found.ok, found.transitions, found.episodes) == (False, 40, 3)
+    with RunStore.open(tmp_path / "saved", writing=False) as saved:
+        rows = content(saved)[:3]
+    with RunStore.open(closed, writing=False) as whole:
+        assert content(whole)[:3] == rows
+
+
 def truncate_log(file: Path) -> None:
     os.truncate(file, file.stat().st_size - 5000)
 

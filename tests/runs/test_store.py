@@ -305,7 +305,7 @@ def test_another_format_version_is_refused(new: Path, version: object, writing: 
         connection.execute("UPDATE header SET document = ?", (json.dumps({"format_version": version}),))
     connection.close()
     for choice in (writing, True):  # and it is not left locked
-        with pytest.raises(ValueError, match=f"must be of format 1 to 4 and says {version}, of another"):
+        with pytest.raises(ValueError, match=f"must be of format 1 to 4; got {version}, of another"):
             RunStore.open(new, writing=choice)
     connection = sqlite3.connect(new / "run.sqlite")
     assert connection.execute("SELECT count(*) FROM transitions").fetchone() == (3,)  # left as it was

@@ -22,11 +22,11 @@ import numpy as np
 
 from optimist import Discretisation
 from optimist.agents import GPRMaxAgent, Update
+from optimist.agents.doubts import BY_HAND
 from optimist.runs import EpisodeRow, RunError, RunStore
 from optimist.runs.agent_file import load_checkpoint, save_checkpoint
 from optimist.runs.check import check
 from optimist.runs.describe import run_header
-from optimist.runs.record import BY_HAND
 from optimist.transitions import Transition
 from tests.runs.recording import LINE, SMALL
 

@@ -10,7 +10,8 @@ of numbers that are none (NaN) it makes nothing.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -34,38 +35,34 @@ def link(previous: bytes, kinds: str, row: Sequence[Any]) -> bytes:
 
     A kind is a letter for each column: `q` a whole number, `d` a number, `t` text, `b` bytes.
     """
-    parts = [previous]
+    numbers: list[Any] = [0]  # which values are nothing, a bit each; then numbers, lengths of the others
+    contents = [previous, b""]
     try:
-        for kind, value in zip(kinds, row, strict=True):
-            parts.append(b"n" if value is None else ENCODERS[kind](value))
+        for column, (kind, value) in enumerate(zip(kinds, row, strict=True)):
+            if value is None or value != value:  # noqa: PLR0124 - NaN
+                numbers[0] |= 1 << column
+                numbers.append(0)
+            elif kind == "q":
+                numbers.append(value)
+            elif kind == "d":
+                numbers.append(value + 0.0)
+            else:
+                contents.append(_content(kind, value))
+                numbers.append(len(contents[-1]))
+        contents[1] = _packer(kinds).pack(*numbers)
     except (struct.error, TypeError, AttributeError) as error:
         raise ValueError(f"The values of a row must be of the kinds {kinds}; got {row!r}.") from error
-    return blake2b(b"".join(parts), digest_size=SIZE).digest()
+    return blake2b(b"".join(contents), digest_size=SIZE).digest()
 
 
-WHOLE, NUMBER, SIZED = struct.Struct("<cq"), struct.Struct("<cd"), struct.Struct("<cq")
+def _content(kind: str, value: Any) -> bytes:
+    content = value.encode("utf-8", "surrogateescape") if kind == "t" else value
+    if not isinstance(content, bytes):
+        raise TypeError("no bytes")
+    return content
 
 
-def _whole(value: Any) -> bytes:
-    return WHOLE.pack(b"q", value)
-
-
-def _number(value: Any) -> bytes:
-    number = float(value) + 0.0
-    return b"n" if number != number else NUMBER.pack(b"d", number)  # noqa: PLR0124 - quick for NaN
-
-
-def _text(value: Any) -> bytes:
-    content: bytes = value.encode("utf-8", "surrogateescape")
-    return SIZED.pack(b"t", len(content)) + content
-
-
-def _bytes(value: Any) -> bytes:
-    return SIZED.pack(b"b", len(value)) + bytes(value) if isinstance(value, bytes) else _refused(value)
-
-
-def _refused(value: Any) -> bytes:
-    raise TypeError(f"no bytes: {value!r}")
-
-
-ENCODERS: dict[str, Callable[[Any], bytes]] = {"q": _whole, "d": _number, "t": _text, "b": _bytes}
+@cache
+def _packer(kinds: str) -> struct.Struct:
+    """Packs a whole number, then a number for each column."""
+    return struct.Struct("<q" + "".join("d" if kind == "d" else "q" for kind in kinds))

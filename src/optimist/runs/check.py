@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from optimist.agents.doubts import BY_HAND
@@ -14,14 +15,17 @@ from optimist.box import Box
 from optimist.runs.agent_file import checkpointed, lost
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
-from optimist.runs.errors import DamagedError, UnreadableError
+from optimist.runs.errors import DamagedError, RunError, UnreadableError, said
 from optimist.runs.files import AGENT, RECORD, is_there, require_regular
 from optimist.runs.health import complaints
 from optimist.runs.record import EpisodeRow, Record, read_record
 from optimist.runs.store import RunStore
-from optimist.runs.tables import FORMAT_VERSION
+from optimist.runs.tables import FORMAT_VERSION, Tips
 from optimist.runs.witness import heard
+from optimist.runs.writing import make_database
 from optimist.transitions import Transitions
+
+PAGE = 4096  # bytes; what SQLite makes them of unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -81,17 +85,15 @@ def _examined(directory: Path) -> tuple[Record | None, list[str], list[str]]:
     require_regular(directory)
     document, witness = checkpointed(directory), heard(directory)  # the record is never behind them
     try:
-        with told(directory), closing(Reading(directory)) as reading:
-            record = read_record(reading.connection, witness)
-            disorder = structure_damage(reading.connection)
+        record, disorder = _read(directory, witness)
     except DamagedError as error:
-        cause = error.__cause__
-        return None, [f"nothing can be read: {cause if cause is not None else error}"], []
+        found = _read_without_first_page(directory, witness)
+        return found, [f"it cannot be opened: {said(error.__cause__ or error)}"], []
     problems = [*record.damages, *([] if disorder is None else [disorder])]
     warnings = []
     known = _learned_from(document, record)
-    if not record.damages and known > len(record.chains["transitions"].rows):
-        problems.append(lost(known, len(record.chains["transitions"].rows)))
+    if not record.damages and known > _length(record):
+        problems.append(lost(known, _length(record)))
     if document is None and is_there(directory / AGENT):
         warnings.append(f"{AGENT} cannot be used: what it knew is learned again from the record")
     warnings += _complaints(record)
@@ -99,6 +101,10 @@ def _examined(directory: Path) -> tuple[Record | None, list[str], list[str]]:
         warnings.append(
             f"it is of format {record.version}, which proves nothing: a number that changed would not be seen"
         )
+    elif record.damages:
+        found = _read_without_first_page(directory, witness)
+        if found is not None and _length(found) > _length(record):
+            record = found
     return record, problems, warnings
 
 
@@ -119,6 +125,38 @@ def _complaints(record: Record) -> list[str]:
     except (KeyError, TypeError, ValueError, UnreadableError):
         return []  # what cannot be read is told elsewhere
     return [complaint.says for complaint in found]
+
+
+def _length(record: Record) -> int:
+    return len(record.chains["transitions"].rows)
+
+
+def _read(directory: Path, witness: Tips | None) -> tuple[Record, str | None]:
+    """The record, and what SQLite finds wrong with it."""
+    with told(directory), closing(Reading(directory)) as reading:
+        return read_record(reading.connection, witness), structure_damage(reading.connection)
+
+
+def _read_without_first_page(directory: Path, witness: Tips | None) -> Record | None:
+    """What can be read with the first page of an empty record in the place of its own.
+
+    That page says where the tables are. Without it SQLite reads nothing, however whole they may be; and they
+    are in the same place in all records that were made by this version.
+    """
+    with TemporaryDirectory(prefix="optimist-") as name:
+        empty, mended = (Path(name) / below for below in ("empty", "mended"))
+        empty.mkdir()
+        mended.mkdir()
+        make_database(empty, {})
+        page = bytearray((empty / RECORD).read_bytes()[:PAGE])
+        content = (directory / RECORD).read_bytes()
+        page[28:32] = (len(content) // PAGE).to_bytes(4, "big")  # how many there are
+        (mended / RECORD).write_bytes(bytes(page) + content[PAGE:])
+        try:
+            record, _ = _read(mended, witness)
+        except (DamagedError, RunError):
+            return None
+    return record if whole_part(record) is not None else None
 
 
 def _learned_from(document: dict[str, Any] | None, record: Record) -> int:

@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from optimist.runs.errors import DamagedError, OvertakenError, RunError, UnreadableError, said
+from optimist.runs.errors import DamagedError, ForeignError, OvertakenError, RunError, UnreadableError, said
 from optimist.runs.files import RECORD, is_there
+from optimist.runs.tables import FORMAT_VERSION
 
 PATIENCE = 90.0  # seconds that another program may keep the database locked
 TURN = 0.5  # seconds waited at a time: Ctrl-C is heard in between
@@ -22,6 +23,9 @@ OF_THE_FILE = (
     sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_INTERNAL,
     sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_MISUSE,
 )  # fmt: skip
+
+
+SHORT = sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 class Reading:
@@ -114,7 +118,12 @@ def patiently(work: Callable[[], object]) -> None:
 
 def structure_damage(connection: sqlite3.Connection) -> str | None:
     """What SQLite finds wrong with its own pages: no harm to who reads right rows, but to who adds some."""
-    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    try:
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    except (sqlite3.DatabaseError, UnicodeError) as error:
+        if isinstance(error, sqlite3.Error) and _code(error) not in OF_THE_FILE:
+            raise
+        found = said(error)
     return None if found == "ok" else f"its pages are in disorder ({' '.join(found.split())})"
 
 
@@ -131,6 +140,11 @@ def told(directory: Path) -> Iterator[None]:
         yield
     except UnreadableError as error:
         raise DamagedError.of(directory, str(error)) from error
+    except ForeignError as error:
+        raise ValueError(
+            f"The run in {directory} must be of format 1 to {FORMAT_VERSION}; got {error}, of another "
+            "version of Optimist. Open it with that one."
+        ) from error
     except OvertakenError as error:
         raise RunError(
             f"The run in {directory} must have one writer; {error}: another process has added to them. "
@@ -146,9 +160,6 @@ def told(directory: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise RunError(f"The run in {directory} could not be used: {error.strerror}.") from error
-
-
-SHORT = sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def _reason(error: sqlite3.Error) -> str:

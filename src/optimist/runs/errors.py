@@ -25,6 +25,10 @@ class UnreadableError(Exception):
     """Of a record nothing can be read: why, in half a sentence."""
 
 
+class ForeignError(Exception):
+    """A record is of a format that is not known: which."""
+
+
 class OvertakenError(Exception):
     """Somebody else has added to a record meanwhile: to what, in half a sentence."""
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from optimist.runs.chain import Row, genesis, link
-from optimist.runs.errors import DamagedError, UnreadableError, said
+from optimist.runs.errors import DamagedError, ForeignError, UnreadableError, said
 from optimist.runs.old_formats import read_old
 from optimist.runs.tables import FORMAT_VERSION, TABLES, Table, Tip, Tips
 from optimist.transitions import Transition
@@ -180,9 +180,7 @@ def _version(connection: sqlite3.Connection, *, chained: bool) -> int:
     if version is None:
         raise UnreadableError("its settings cannot be read")
     if type(version) is not int or version not in range(1, FORMAT_VERSION + (not chained)):
-        raise UnreadableError(
-            f"it must be of format 1 to {FORMAT_VERSION} and says {version}, of another version of Optimist"
-        )
+        raise ForeignError(version)
     if chained:
         raise UnreadableError(f"it is of format {FORMAT_VERSION} and says {version}")
     return version

@@ -152,7 +152,7 @@ class RunStore:
         """Record how many episodes the run is to have, for whoever resumes it."""
         header = self.header
         if header.get("episodes") != episodes:
-            self._add([("header", (json.dumps(header | {"episodes": episodes}),))])
+            self._writer.add([("header", (json.dumps(header | {"episodes": episodes}),))])
 
     def append(
         self, transition: Transition, episode: int, *, outside: bool, ended: EpisodeRow | None = None
@@ -168,11 +168,12 @@ class RunStore:
             int(transition.truncated),
             int(outside),
         )
-        self._add([("transitions", row), *self._ends([] if ended is None else [ended])])
+        end = [] if ended is None else self._ends([ended])
+        self._writer.add([("transitions", row), *end])
 
     def end_episodes(self, rows: Sequence[EpisodeRow]) -> None:
         """Record the ends of episodes that ended without a transition of their own; all of them or none."""
-        self._add(self._ends(rows))
+        self._writer.add(self._ends(rows))
 
     def record_plan(self, update: Update) -> None:
         """Record an update; of one made again after an interruption the last counts."""
@@ -180,7 +181,7 @@ class RunStore:
         row |= row.pop("drift") or {"mean_drift": None, "uncertainty_drift": None}
         row |= {name: json.dumps(row[name]) for name in ("model", "rehearsal")}
         row |= {name: int(row[name]) for name in ("converged", "settled")}
-        self._add([("plans", tuple(row[name] for name in TABLES["plans"].columns))])
+        self._writer.add([("plans", tuple(row[name] for name in TABLES["plans"].columns))])
 
     def mark(self, *numbers: int, void: bool = True, reason: str) -> list[int]:
         """Mark transitions as void (not to be learned from) or not, all or none; for which that is news."""
@@ -193,7 +194,7 @@ class RunStore:
                     f"got {number}."
                 )
         news = [number for number in dict.fromkeys(numbers) if (number in record.void) != void]
-        self._add([("marks", (number, int(void), reason, count)) for number in news])
+        self._writer.add([("marks", (number, int(void), reason, count)) for number in news])
         return news
 
     def _ends(self, rows: Sequence[EpisodeRow]) -> list[tuple[str, Row]]:
@@ -205,9 +206,6 @@ class RunStore:
             ("episodes", (row.steps, row.total_reward, row.transitions, row.ending, row.expected))
             for row in rows
         ]
-
-    def _add(self, rows: Sequence[tuple[str, Row]]) -> None:
-        self._writer.add(rows)
 
     @property
     def _writer(self) -> Writing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from optimist.runs.chain import Row, genesis, link
@@ -21,13 +22,13 @@ class Table:
     columns: tuple[str, ...]
     kinds: str  # a letter for each column: see `chain.link`
 
-    @property
+    @cached_property
     def insert(self) -> str:
         """The statement that adds a row."""
         names = (self.number, *self.columns, "digest")
         return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
-    @property
+    @cached_property
     def select(self) -> str:
         """The statement that reads all rows."""
         names = (self.number, *self.columns, "digest")

@@ -8,17 +8,17 @@ Nothing depends on it: when it is missing or damaged itself, it says nothing.
 
 from __future__ import annotations
 
-import json
 import os
+import struct
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from optimist.runs.chain import digest
+from optimist.runs.chain import SIZE, digest
 from optimist.runs.files import WITNESS, open_regular
 from optimist.runs.tables import TABLES, Tip, Tips
 
-LENGTH = 1024  # bytes, filled up with spaces
+TIPS = struct.Struct("<" + f"q{SIZE}s" * len(TABLES))  # length and digest of each table, in order
 
 
 class Witness:
@@ -29,11 +29,10 @@ class Witness:
 
     def note(self, tips: Tips) -> None:
         """The record has come that far."""
-        said = json.dumps({name: [tip.length, tip.digest.hex()] for name, tip in tips.items()})
-        content = f"{digest(said.encode()).hex()} {said}".ljust(LENGTH) + "\n"
+        said = TIPS.pack(*chain.from_iterable(tips[name] for name in TABLES))
         with suppress(OSError):  # what was committed is
             os.lseek(self._descriptor, 0, os.SEEK_SET)
-            os.write(self._descriptor, content.encode())
+            os.write(self._descriptor, said + digest(said))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -44,10 +43,11 @@ def heard(directory: Path) -> Tips | None:
     """What the witness of a run says; None when there is none, or none to be trusted."""
     try:
         with os.fdopen(open_regular(directory / WITNESS, os.O_RDONLY), "rb") as file:
-            check, _, said = file.read(LENGTH + 1).decode().rstrip().partition(" ")
+            content = file.read(TIPS.size + SIZE)
     except (OSError, ValueError):
         return None
-    if digest(said.encode()).hex() != check:
+    said = content[: TIPS.size]
+    if len(said) < TIPS.size or digest(said) != content[TIPS.size :]:
         return None
-    found: dict[str, Any] = json.loads(said)
-    return {name: Tip(found[name][0], bytes.fromhex(found[name][1])) for name in TABLES if name in found}
+    values = iter(TIPS.unpack(said))
+    return {name: Tip(next(values), next(values)) for name in TABLES}

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -68,14 +69,23 @@ class Writing:
                 _require_continues(last, row)
                 last = row
         try:
-            with told(self.directory), transaction(self.connection):
+            with transaction(self.connection):
                 self._require_end()
                 tips = add(self.connection, self._tips, rows)
-        except RunError as error:
-            raise RunError(f"{error} {self._safe()}".rstrip()) from error
+        except (sqlite3.Error, OSError, OvertakenError) as error:
+            self._tell(error)
         self._tips, self._last = tips, last
+        if any(name != "transitions" for name, _ in rows):
+            self._settled = tips
         if self._witness is not None:
             self._witness.note(tips)
+
+    def _tell(self, error: Exception) -> NoReturn:
+        try:
+            with told(self.directory):
+                raise error
+        except RunError as sentence:
+            raise RunError(f"{sentence} {self._safe()}".rstrip()) from error
 
     def _safe(self) -> str:
         """That what was recorded is safe, if somebody who looks finds it so."""
