@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from optimist.runs.errors import DamagedError, ForeignError, OvertakenError, RunError, UnreadableError, said
 from optimist.runs.files import RECORD, is_there
 from optimist.runs.tables import FORMAT_VERSION
+
+T = TypeVar("T")
 
 PATIENCE = 90.0  # seconds that another program may keep the database locked
 TURN = 0.5  # seconds waited at a time: Ctrl-C is heard in between
@@ -104,13 +107,12 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def patiently(work: Callable[[], object]) -> None:
+def patiently(work: Callable[[], T]) -> T:
     """Do what another program's lock may be in the way of; it has a while to let go."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            work()
-            return
+            return work()
         except sqlite3.Error as error:
             if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
@@ -147,7 +149,7 @@ def told(directory: Path) -> Iterator[None]:
         ) from error
     except OvertakenError as error:
         raise RunError(
-            f"The run in {directory} must have one writer; {error}: another process has added to them. "
+            f"The run in {directory} must have one writer; another process has added to its record. "
             "Nothing of this one was mixed in."
         ) from error
     except UnicodeDecodeError as error:

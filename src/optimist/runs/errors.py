@@ -30,7 +30,7 @@ class ForeignError(Exception):
 
 
 class OvertakenError(Exception):
-    """Somebody else has added to a record meanwhile: to what, in half a sentence."""
+    """Somebody else has added to a record meanwhile."""
 
 
 def said(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from optimist.runs.chain import Row, genesis, link
+from optimist.runs.errors import OvertakenError
 
 FORMAT_VERSION = 4
 
@@ -24,9 +25,10 @@ class Table:
 
     @cached_property
     def insert(self) -> str:
-        """The statement that adds a row."""
+        """The statement that adds a row, if all tables have as many as is said behind its values."""
         names = (self.number, *self.columns, "digest")
-        return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        values, ends = ", ".join("?" * len(names)), " AND ".join(f"{count} = ?" for count in _counted())
+        return f"INSERT INTO {self.name} ({', '.join(names)}) SELECT {values} WHERE {ends}"
 
     @cached_property
     def select(self) -> str:
@@ -132,15 +134,19 @@ Tips = dict[str, Tip]  # by table
 
 
 def add(connection: sqlite3.Connection, tips: Tips, rows: Sequence[tuple[str, Row]]) -> Tips:
-    """Add rows, each with the name of its table, inside a transaction; where the chains end then.
+    """Add rows, each with the name of its table; where the chains end then. Several inside a transaction.
 
-    A lone transition leaves `chains` alone: a second page for every one would cost as much as the chain may.
+    An OvertakenError when they do not end at `tips`: rows of two writers cannot form one chain. A lone
+    transition leaves `chains` alone: a second page for every one would cost more than all else.
     """
     after = dict(tips)
     for name, row in rows:
         table, tip = TABLES[name], after[name]
+        ends = [end.length for end in after.values()]
         after[name] = Tip(tip.length + 1, link(tip.digest, table.kinds, row))
-        connection.execute(table.insert, (tip.length + 1, *row, after[name].digest))
+        values = (tip.length + 1, *row, after[name].digest, *ends)
+        if connection.execute(table.insert, values).rowcount != 1:
+            raise OvertakenError
     if any(name != "transitions" for name, _ in rows):
         settle(connection, after)
     return after
@@ -154,10 +160,15 @@ def settle(connection: sqlite3.Connection, tips: Tips) -> None:
     )
 
 
-def lengths(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many rows each table has, by their numbers."""
-    counted = [f"(SELECT coalesce(max({table.number}), 0) FROM {name})" for name, table in TABLES.items()]
-    return dict(zip(TABLES, connection.execute(f"SELECT {', '.join(counted)}").fetchone(), strict=True))
+def ends_at(connection: sqlite3.Connection, tips: Tips) -> bool:
+    """Whether the tables have as many rows as that."""
+    found = connection.execute(f"SELECT {', '.join(_counted())}").fetchone()
+    return list(found) == [tips[name].length for name in TABLES]
+
+
+def _counted() -> list[str]:
+    """How many rows each table has, in SQL."""
+    return [f"(SELECT coalesce(max({table.number}), 0) FROM {name})" for name, table in TABLES.items()]
 
 
 def write_tables(connection: sqlite3.Connection, rows: Mapping[str, Sequence[Row]]) -> Tips:

@@ -13,12 +13,12 @@ from typing import NoReturn
 import numpy as np
 
 from optimist.runs.chain import Row
-from optimist.runs.database import Reading, connect_to_write, told, transaction
+from optimist.runs.database import Reading, connect_to_write, patiently, told, transaction
 from optimist.runs.errors import OvertakenError, RunError
 from optimist.runs.files import NAMES, RECORD, create_empty, sync_directory
 from optimist.runs.lock import Release
 from optimist.runs.record import Record, read_record
-from optimist.runs.tables import FORMAT_VERSION, Tips, add, lengths, settle, write_tables
+from optimist.runs.tables import FORMAT_VERSION, Tips, add, ends_at, settle, write_tables
 from optimist.runs.witness import Witness, heard
 
 
@@ -32,7 +32,6 @@ class Writing:
         self._witness: Witness | None = None
         self._tips: Tips = {}
         self._settled: Tips = {}  # as the store says
-        self._state = 0  # another when another connection has written
         self._last: Row | None = None  # of the transitions
 
     def begin(self, record: Record) -> None:
@@ -40,20 +39,10 @@ class Writing:
         rows = record.chains["transitions"].rows
         self._tips, self._last = record.tips, rows[-1] if rows else None
         self._settled = record.settled
-        with transaction(self.connection):
-            self._require_end()
+        if not ends_at(self.connection, self._tips):
+            raise OvertakenError
         self._witness = Witness(self.directory)
         self._witness.note(self._tips)
-
-    def _require_end(self) -> None:
-        """Inside a transaction: that the chains end where this one left them."""
-        state = self.connection.execute("PRAGMA data_version").fetchone()[0]
-        if state == self._state:
-            return
-        for name, length in lengths(self.connection).items():
-            if length != self._tips[name].length:
-                raise OvertakenError(f"its {name} no longer end where this process left them")
-        self._state = state
 
     def length(self, table: str) -> int:
         """How many rows a table has."""
@@ -69,9 +58,7 @@ class Writing:
                 _require_continues(last, row)
                 last = row
         try:
-            with transaction(self.connection):
-                self._require_end()
-                tips = add(self.connection, self._tips, rows)
+            tips = self._added(rows)
         except (sqlite3.Error, OSError, OvertakenError) as error:
             self._tell(error)
         self._tips, self._last = tips, last
@@ -79,6 +66,12 @@ class Writing:
             self._settled = tips
         if self._witness is not None:
             self._witness.note(tips)
+
+    def _added(self, rows: Sequence[tuple[str, Row]]) -> Tips:
+        if len(rows) == 1 and rows[0][0] == "transitions":  # one statement is a transaction
+            return patiently(lambda: add(self.connection, self._tips, rows))
+        with transaction(self.connection):
+            return add(self.connection, self._tips, rows)
 
     def _tell(self, error: Exception) -> NoReturn:
         try:
@@ -120,9 +113,9 @@ class Writing:
     def close(self) -> None:
         """Let go of it; once is enough, more does no harm."""
         if self._tips != self._settled:
-            with suppress(sqlite3.Error, OvertakenError), transaction(self.connection):
-                self._require_end()
-                settle(self.connection, self._tips)
+            with suppress(sqlite3.Error), transaction(self.connection):
+                if ends_at(self.connection, self._tips):
+                    settle(self.connection, self._tips)
         self.connection.close()
         if self._witness is not None:
             self._witness.close()
