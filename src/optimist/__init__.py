@@ -7,10 +7,14 @@ environments with Gymnasium.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from optimist.starting import watch
 
-from optimist.environments.registration import register
+watch()  # for Ctrl-C, before all that takes time
+
+from importlib import import_module  # noqa: E402
+from typing import TYPE_CHECKING  # noqa: E402
+
+from optimist.environments.registration import register  # noqa: E402
 
 if TYPE_CHECKING:
     from optimist.box import Box

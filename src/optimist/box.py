@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimist.arrays import BoolArray, FloatArray
+from optimist.given import array_of, brief
 
 MAX_DIMS = 6
+NARROWEST, WIDEST = 1e-290, 1e290  # of an axis: what is divided by its width stays finite
 
 FARTHEST = 10.0  # widths outside of a box: further away nothing can be planned
 
@@ -33,8 +35,7 @@ class Box:
     def __init__(
         self, low: ArrayLike, high: ArrayLike, periodic: Sequence[bool] | BoolArray | None = None
     ) -> None:
-        lows = np.array(low, dtype=np.float64)
-        highs = np.array(high, dtype=np.float64)
+        lows, highs = array_of("`low`", low), array_of("`high`", high)
         if lows.ndim != 1 or lows.shape != highs.shape or not 1 <= lows.size <= MAX_DIMS:
             raise ValueError(
                 f"`low` and `high` must be two lists of equal length from 1 to {MAX_DIMS}; "
@@ -45,9 +46,19 @@ class Box:
                 "`low` must be finite and below `high` on every axis; "
                 f"got low {lows.tolist()} and high {highs.tolist()}."
             )
+        with np.errstate(over="ignore"):
+            widths = highs - lows
+        if not ((widths >= NARROWEST) & (widths <= WIDEST)).all():
+            raise ValueError(
+                f"`low` and `high` must be {NARROWEST} to {WIDEST} apart on every axis; "
+                f"got {widths.tolist()}."
+            )
         flags = np.zeros(lows.size, dtype=np.bool_)
         if periodic is not None:
-            flags = np.array(periodic, dtype=np.bool_)
+            said = array_of("`periodic`", periodic)
+            if not np.isin(said, (0.0, 1.0)).all():
+                raise ValueError(f"`periodic` must be true or false on every axis; got {brief(periodic)}.")
+            flags = said.astype(np.bool_)
         if flags.shape != lows.shape:
             raise ValueError(f"`periodic` must have one entry per axis ({lows.size}); got {flags.size}.")
         for name, value in (("low", lows), ("high", highs), ("periodic", flags)):

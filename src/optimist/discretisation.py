@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from optimist.box import Box
+from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.task import Task
 
@@ -16,7 +17,7 @@ MOST_PER_AXIS = 101  # finer than a hundredth of an axis nothing is gained; odd:
 LONGEST_HOLD = 16  # steps after which a control is let go, whether or not a cell was crossed
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, strict=True)]
+Count = Annotated[int, Field(ge=1, lt=2**63, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,8 @@ class Layout:
         return ", ".join([*words, "polished"] if self.polished else words)
 
 
-class Discretisation(BaseModel):
+class Discretisation(Settings):
     """What a planner may choose. What is not fixed here, it chooses itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     budget: Count = BUDGET  # nodes in all, those per axis follow; three times as many for a last polish
     # [d]; None: as the budget allows

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from optimist.arrays import FloatArray, IntArray
 from optimist.box import Box
 from optimist.compiled.interpolation import locate
+from optimist.given import array_of, listed, real, require_kind, whole
 
 
 class Located(NamedTuple):
@@ -41,6 +42,8 @@ class Grid:
     axes: tuple[FloatArray, ...]  # [d] arrays of node positions
 
     def __init__(self, box: Box, axes: Sequence[ArrayLike]) -> None:
+        require_kind("`box`", box, Box)
+        axes = listed("`axes`", axes)
         if len(axes) != box.n_dims:
             raise ValueError(f"`axes` must have one entry per axis ({box.n_dims}); got {len(axes)}.")
         checked = tuple(_checked_axis(box, axis, nodes) for axis, nodes in enumerate(axes))
@@ -59,9 +62,12 @@ class Grid:
 
         A power above 1 puts more nodes near the middle of an axis; 1 is uniform.
         """
+        counts, powers = listed("`counts`", counts), listed("`powers`", powers)
         for name, given in (("counts", counts), ("powers", powers)):
             if len(given) != box.n_dims:
                 raise ValueError(f"`{name}` must have one entry per axis ({box.n_dims}); got {len(given)}.")
+        counts = [whole("`counts`", count) for count in counts]
+        powers = [real("`powers`", power) for power in powers]
         if min(counts) < 2:
             raise ValueError(f"`counts` must be at least 2 on every axis; got {list(counts)}.")
         _require_countable(counts)
@@ -163,7 +169,9 @@ class Grid:
 
     def checked(self, points: FloatArray) -> FloatArray:
         """`points` [n, d] as the kernels take them; a ValueError when they are none."""
-        points = np.ascontiguousarray(points, dtype=np.float64)
+        if not isinstance(points, np.ndarray) or points.dtype != np.float64:
+            points = array_of("`points`", points)
+        points = np.ascontiguousarray(points)
         if points.ndim != 2 or points.shape[1] != self.n_dims:
             raise ValueError(f"`points` must have shape (n, {self.n_dims}); got {points.shape}.")
         if not np.isfinite(points).all():
@@ -234,7 +242,7 @@ def _require_countable(counts: Sequence[int]) -> None:
 
 
 def _checked_axis(box: Box, axis: int, given: ArrayLike) -> FloatArray:
-    nodes = np.array(given, dtype=np.float64)
+    nodes = array_of(f"Axis {axis}", given)
     low, high = float(box.low[axis]), float(box.high[axis])
     if nodes.ndim != 1 or nodes.size < 2:
         raise ValueError(f"Axis {axis} must have at least 2 nodes; got {nodes.size}.")

@@ -12,6 +12,7 @@ from optimist.agents.settings import find_agent, parse_settings
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.discretisation import Layout
+from optimist.given import brief, require_kind, whole
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.planning import Lookahead, Plan, QFunction
@@ -58,9 +59,13 @@ class GPRMax(Session[GPRMaxAgent]):
         find_agent(agent)
         task = task if task is not None else task_of(env)
         settings = settings if settings is not None else settings_of(agent)
-        if seed < 0 or int(seed) != seed:
-            raise ValueError(f"`seed` must be a whole number, not negative; got {seed}.")
-        super().__init__(GPRMaxAgent(task, settings, seed=int(seed)), env, name=agent)
+        require_kind("`task`", task, Task)
+        require_kind("`settings`", settings, AgentSettings, "optimist.agents.settings_of('gp-rmax-exp')")
+        try:
+            seed = whole("`seed`", seed, 0)
+        except (TypeError, ValueError):
+            raise ValueError(f"`seed` must be a whole number, not negative; got {brief(seed)}.") from None
+        super().__init__(GPRMaxAgent(task, settings, seed=seed), env, name=agent)
         if run is not None:
             self.record(run)
 
@@ -143,6 +148,8 @@ class GPRMax(Session[GPRMaxAgent]):
 
 def task_of(env: Environment | None) -> Task:
     """The environment's own task."""
+    if env is not None and not hasattr(env, "has_wrapper_attr"):
+        raise TypeError(f"`env` must be a Gymnasium environment; got {brief(env)}.")
     if env is not None and env.has_wrapper_attr("task"):
         task = env.get_wrapper_attr("task")
         if isinstance(task, Task):

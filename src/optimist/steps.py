@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optimist.arrays import FloatArray, IntArray
+from optimist.given import GivenError, called, numbers
 
 # states [n, d], controls [n, k] or [1, k] -> next states [n, d]
 Dynamics = Callable[[FloatArray, FloatArray], FloatArray]
@@ -43,18 +44,15 @@ def imagined_through(dynamics: Dynamics) -> Imagined:
 
 def successors(dynamics: Dynamics, states: FloatArray, controls: FloatArray) -> FloatArray:
     """What `dynamics` returns, if it is finite and of the right shape.  [n, d]"""
-    try:
-        next_states = np.asarray(dynamics(states, controls), dtype=np.float64)
-    except Exception as error:
-        raise ValueError(f"The dynamics must not fail; got {type(error).__name__}: {error}.") from error
+    next_states = numbers("The dynamics", called("The dynamics", dynamics, states, controls))
     if next_states.shape != states.shape:
-        raise ValueError(
+        raise GivenError(
             f"The dynamics must return one state per state, shape {states.shape}; "
             f"got shape {next_states.shape}."
         )
     bad = np.flatnonzero(~np.isfinite(next_states).all(axis=1))
     if bad.size:
-        raise ValueError(
+        raise GivenError(
             f"The dynamics must return finite states; got {next_states[bad[0]].tolist()} "
             f"from state {states[bad[0]].tolist()} (and {bad.size - 1} more of {len(states)})."
         )

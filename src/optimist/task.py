@@ -10,6 +10,18 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.given import (
+    GivenError,
+    array_of,
+    called,
+    numbers,
+    real,
+    require_callable,
+    require_kind,
+    whole,
+)
+
+LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 
 
 class Reward(Protocol):
@@ -51,7 +63,14 @@ class Task:
     max_steps: int = 500
 
     def __post_init__(self) -> None:
-        controls = np.array(self.controls, dtype=np.float64)
+        require_kind("`box`", self.box, Box)
+        require_callable("`reward`", self.reward)
+        if self.is_terminal is not None:
+            require_callable("`is_terminal`", self.is_terminal)
+        for name in ("discount", "optimistic_value"):
+            object.__setattr__(self, name, real(f"`{name}`", getattr(self, name)))
+        object.__setattr__(self, "max_steps", whole("`max_steps`", self.max_steps, 1))
+        controls = array_of("`controls`", self.controls)
         if controls.ndim == 1:
             controls = controls[:, np.newaxis]
         if controls.ndim != 2 or controls.size == 0 or not np.isfinite(controls).all():
@@ -68,10 +87,8 @@ class Task:
                 "`discount` 1 must come with `is_terminal`, or no value is finite; got none. "
                 "Give the states that end an episode, or a discount below 1."
             )
-        if not np.isfinite(self.optimistic_value):
+        if not abs(self.optimistic_value) <= LARGEST_REWARD:
             raise ValueError(f"`optimistic_value` must be finite; got {self.optimistic_value}.")
-        if self.max_steps < 1:
-            raise ValueError(f"`max_steps` must be at least 1; got {self.max_steps}.")
 
     @property
     def n_actions(self) -> int:
@@ -80,15 +97,15 @@ class Task:
 
     def rewards(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The reward function, its answer checked.  [n]"""
-        rewards = np.asarray(_called("reward", self.reward, states, controls, next_states), dtype=np.float64)
+        rewards = numbers("`reward`", called("`reward`", self.reward, states, controls, next_states))
         if rewards.shape != states.shape[:1]:
-            raise ValueError(
+            raise GivenError(
                 f"`reward` must return one number per state, shape {states.shape[:1]}; "
                 f"got shape {rewards.shape}."
             )
-        if not np.isfinite(rewards).all():
-            bad = np.flatnonzero(~np.isfinite(rewards))
-            raise ValueError(
+        if rewards.size and not np.abs(rewards).max() <= LARGEST_REWARD:  # NaN is not, either
+            bad = np.flatnonzero(~(np.abs(rewards) <= LARGEST_REWARD))
+            raise GivenError(
                 f"`reward` must be finite; got {rewards[bad[0]]} at state "
                 f"{states[bad[0]].tolist()} (and at {bad.size - 1} more of {rewards.size})."
             )
@@ -98,18 +115,10 @@ class Task:
         """The terminal predicate, its answer checked; nowhere when the task has none.  [n]"""
         if self.is_terminal is None:
             return np.zeros(states.shape[0], dtype=np.bool_)
-        terminal = np.asarray(_called("is_terminal", self.is_terminal, states))
+        terminal = np.asarray(called("`is_terminal`", self.is_terminal, states))
         if terminal.shape != states.shape[:1] or terminal.dtype != np.bool_:
-            raise ValueError(
+            raise GivenError(
                 f"`is_terminal` must return one bool per state, shape {states.shape[:1]}; "
                 f"got shape {terminal.shape} of {terminal.dtype}."
             )
         return terminal
-
-
-def _called(name: str, function: Callable[..., object], *arguments: FloatArray) -> object:
-    """What somebody's function returns; what goes wrong in there is said of it by name."""
-    try:
-        return function(*arguments)
-    except Exception as error:
-        raise ValueError(f"`{name}` must not fail; got {type(error).__name__}: {error}.") from error

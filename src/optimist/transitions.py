@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import BoolArray, FloatArray
+from optimist.given import array_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +37,17 @@ class Transitions:
     begun: BoolArray | None = None  # [n], which begin an episode; None: as it looks
 
     def __post_init__(self) -> None:
-        if not np.issubdtype(np.asarray(self.actions).dtype, np.integer) and len(self.actions):
-            raise ValueError(f"`actions` must be whole numbers; got {np.asarray(self.actions).dtype}.")
+        actions = np.asarray(self.actions)
+        if not np.issubdtype(actions.dtype, np.integer) and actions.size:
+            raise ValueError(f"`actions` must be whole numbers; got {actions.dtype}.")
         kinds = {"actions": np.int64, "terminated": np.bool_, "truncated": np.bool_, "begun": np.bool_}
         for name in self.__dataclass_fields__:
-            if getattr(self, name) is None:
+            given = getattr(self, name)
+            if given is None:
                 continue
-            column: NDArray[np.generic] = np.array(getattr(self, name), dtype=kinds.get(name, np.float64))
+            if not isinstance(given, np.ndarray) or given.dtype.kind not in "biuf":
+                given = array_of(f"`{name}`", given)
+            column: NDArray[np.generic] = np.array(given, dtype=kinds.get(name, np.float64))
             column.setflags(write=False)
             object.__setattr__(self, name, column)
         shape = self.states.shape

@@ -20,7 +20,9 @@ NAME = "optimist"
 
 # Who must not see a true system, and the ground floor they stand on.
 AGENTS = frozenset({"agents", "planning", "models", "gp"})
-GROUND = frozenset({"arrays", "box", "discretisation", "documents", "grid", "steps", "task", "transitions"})
+GROUND = frozenset(
+    {"arrays", "box", "discretisation", "documents", "given", "grid", "steps", "task", "transitions"}
+)
 ROOMS = AGENTS | GROUND | {"compiled"}
 SYSTEMS = "systems"
 
@@ -28,7 +30,7 @@ SYSTEMS = "systems"
 LIBRARIES = frozenset({"llvmlite", "numba", "numpy", "pydantic", "scipy", "threadpoolctl"})
 STANDARD = frozenset(
     {"__future__", "collections", "concurrent", "contextlib", "dataclasses", "enum", "functools", "itertools"}
-    | {"json", "math", "os", "pathlib", "threading", "time", "tomllib", "typing"}
+    | {"json", "math", "os", "pathlib", "re", "threading", "time", "tomllib", "traceback", "types", "typing"}
 )
 DOORS = frozenset({"__builtins__", "__import__", "__loader__", "__spec__", "compile", "eval", "exec"})
 

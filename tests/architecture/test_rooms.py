@@ -299,6 +299,7 @@ def test_importing_the_package_loads_no_system_and_nothing_heavy(bare: set[str])
         "optimist",
         "optimist.environments",
         "optimist.environments.registration",
+        "optimist.starting",
         "optimist.systems",
     }
     heavy = {"dask", "joblib", "matplotlib", "numba", "pydantic", "rich", "scipy", "typer"}
@@ -317,6 +318,7 @@ def test_what_everybody_loads_holds_no_system(path: str) -> None:
     }
     assert loaded <= {
         "__future__", "collections", "importlib", "typing", "optimist.environments.registration",
+        "optimist.starting",
     }  # fmt: skip
     assert not [function for function in functions_of(tree) if is_compiled(function)]
 

@@ -212,7 +212,10 @@ def test_a_problem_of_one_axis_is_planned(tmp_path: Path) -> None:
         "    )\n"
     )
     ran = subprocess.run(
-        [sys.executable, "-m", "optimist", "plan", f"{tmp_path / 'line.py'}:make", "--json"],
+        [
+            *(sys.executable, "-m", "optimist", "plan", f"{tmp_path / 'line.py'}:make", "--json"),
+            *("--plot", str(tmp_path / "line.png")),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -221,4 +224,5 @@ def test_a_problem_of_one_axis_is_planned(tmp_path: Path) -> None:
     planned = json.loads(ran.stdout)  # what the file prints goes to standard error
     assert "hello from the file" in ran.stderr
     assert planned["converged"]
+    assert (tmp_path / "line.png").read_bytes().startswith(b"\x89PNG")  # a curve: there is but one axis
     assert planned["lookahead"] >= 1

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from optimist.experiments.campaign import run_campaign
+from optimist.experiments.campaign import Tls, run_campaign
 from optimist.experiments.specs import RunSpec, read_experiment
 from optimist.runs import EpisodeRow, RunStore
 from tests.runs.recording import bits
@@ -93,17 +93,17 @@ def stop(process: Process) -> None:
     process.wait(30)
 
 
-def begin_scheduler(place: Path) -> tuple[Process, str]:
+def begin_scheduler(place: Path, *more: str) -> tuple[Process, str]:
     file = place / "scheduler.json"
-    arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
+    arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show", *more)
     process = begun("scheduler", *arguments, "--scheduler-file", str(file), place=place)
     wait_for(file.exists)
     wait_for(lambda: file.read_text().rstrip().endswith("}"))
     return process, json.loads(file.read_text())["address"]
 
 
-def begin_worker(address: str, place: Path, *, threads: int) -> Process:
-    arguments = ("--host", "127.0.0.1", "--nthreads", str(threads), "--no-nanny", "--no-dashboard")
+def begin_worker(address: str, place: Path, *more: str, threads: int) -> Process:
+    arguments = ("--host", "127.0.0.1", "--nthreads", str(threads), "--no-nanny", "--no-dashboard", *more)
     return begun("worker", address, *arguments, "--death-timeout", "60", place=place)
 
 
@@ -272,3 +272,71 @@ def test_a_scheduler_without_workers_is_said_in_one_line(
     assert "worker" in err
     assert err.count("\n") == 1
     assert "parallel_config" not in err  # advice to whoever wrote this, not to who uses it
+
+
+# --- certificates ---
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate that signed itself, and its key."""
+    place = tmp_path_factory.mktemp("tls")
+    cert, key = place / "cert.pem", place / "key.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    try:
+        subprocess.run([*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("openssl makes no certificate here")
+    return cert, key
+
+
+def test_a_cluster_with_certificates_is_talked_to_with_certificates(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
+    cert, key = map(str, certificate)
+    secured = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
+    scheduler, address = begin_scheduler(tmp_path / "scheduler", "--protocol", "tls", *secured)
+    worker = begin_worker(address, tmp_path / "worker", *secured, threads=1)
+    try:
+        assert address.startswith("tls://")
+        wait_for(lambda: connected(tmp_path / "worker"))
+        (tmp_path / "trial.toml").write_text(SHORT)
+        specs = read_experiment(tmp_path / "trial.toml").specs()
+        tls = Tls(certificate[0], *certificate)
+        outcomes = run_campaign(specs, tmp_path / "out", engine="dask", address=address, tls=tls)
+        assert {outcome.status for outcome in outcomes} == {"done"}
+        with pytest.raises(ValueError, match="The scheduler must be reachable"):
+            run_campaign(specs, tmp_path / "other", engine="dask", address=address)  # no certificate
+    finally:
+        stop(worker)
+        stop(scheduler)
+
+
+@pytest.mark.parametrize(
+    ("engine", "address", "files", "says"),
+    [
+        ("local", None, 3, "An address or TLS must come with engine dask"),
+        ("dask", "tcp://127.0.0.1:1", 3, "must begin with tls:// when certificates are given"),
+        ("dask", "tls://127.0.0.1:1", 0, "--tls-ca must be a file; got .*missing"),
+    ],
+)
+def test_certificates_that_cannot_be_used_are_refused(
+    tmp_path: Path, engine: str, address: str | None, files: int, says: str
+) -> None:
+    (tmp_path / "trial.toml").write_text(SHORT)
+    (tmp_path / "there").touch()
+    names = [tmp_path / ("there" if number < files else "missing") for number in range(3)]
+    specs = read_experiment(tmp_path / "trial.toml").specs()
+    with pytest.raises(ValueError, match=says):
+        run_campaign(specs, tmp_path / "out", engine=engine, address=address, tls=Tls(*names))

@@ -23,7 +23,9 @@ CONTROLS = np.array([[-1.0], [1.0]])
 
 def test_a_metric_may_be_given_by_name() -> None:
     assert RegressorSettings(metric="axes").metric is Metric.AXES  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"metric\n.*'uniform', 'axes' or 'factors'.*input_value='nonsense'"):
+    with pytest.raises(
+        ValueError, match=r"^`metric` must be 'uniform', 'axes' or 'factors'; got 'nonsense'\.$"
+    ):
         RegressorSettings(metric="nonsense")  # type: ignore[arg-type]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from optimist.agents.packed import MarksSaid
 from optimist.arrays import BoolArray
 from optimist.models.model import Model, ModelLearner
 from optimist.models.readings import Readings
@@ -97,10 +98,10 @@ class Doubts:
             "unlearn": self.unlearn,
         }
 
-    def restore(self, document: dict[str, Any]) -> None:
+    def restore(self, said: MarksSaid) -> None:
         """The opposite of `pack`."""
-        self.n_heard, self.unlearn = document["heard"], document["unlearn"]
-        self.by_hand, self.unexplained = set(document["by_hand"]), set(document["unexplained"])
+        self.n_heard, self.unlearn = said.heard, said.unlearn
+        self.by_hand, self.unexplained = set(said.by_hand), set(said.unexplained)
 
 
 def _rows(numbers: Collection[int], count: int) -> BoolArray:

@@ -22,7 +22,7 @@ planned with; model and planner never see them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 
@@ -31,6 +31,7 @@ import numpy as np
 from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.doubts import Doubts
+from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import Holding, Layout
@@ -38,7 +39,7 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Packed, imagined_by
+from optimist.models.model import Arrays, Packed, imagined_by
 from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
 from optimist.planning.contest import TryOut
 from optimist.planning.rehearsal import Expectation, Starts, better
@@ -97,6 +98,7 @@ class GPRMaxAgent:
         self.chooser = settings.chooser(task)
         self._first = self.chooser.first()
         self.planner.require_fits(self._first)
+        self._unpacking = Unpacking(settings, self.chooser, self._first)
         self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
         self.transitions: list[Transition] = []
         self.doubts = Doubts(task)
@@ -292,8 +294,12 @@ class GPRMaxAgent:
             "n_transitions": knowledge.n_transitions,
             "marks": self.doubts.pack() | {"woken": self._woken},
             "settled": knowledge.settled,
-            "drifts": [asdict(drift) for drift in knowledge.drifts],
-            "plan": {name: getattr(knowledge.plan, name) for name in ("sweeps", "residual", "converged")},
+            "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
+            "plan": {
+                "sweeps": knowledge.plan.sweeps,
+                "residual": finite(knowledge.plan.residual),
+                "converged": bool(knowledge.plan.converged),
+            },
             "model": model,
             "n_updates": knowledge.n_updates,
             "mean_hold": knowledge.planned.mean_hold,
@@ -319,38 +325,37 @@ class GPRMaxAgent:
         if packed is None and transitions:
             self.doubts.watch(self.transitions, since=1)
         if packed is not None:
-            marks = packed[1]["marks"]
-            self.doubts.restore(marks)
-            self._take(self._unpacked(packed))
-            self._woken = marks["woken"]
+            said = self._unpacking.said(packed[1], len(self.transitions))
+            self.doubts.restore(said.marks)
+            self._take(self._unpacked(packed[0], said))
+            self._woken = said.marks.woken
             since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
                 self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
             )
 
-    def _unpacked(self, packed: Packed) -> Knowledge:
-        arrays, document = packed
-        seen = self.doubts.of(self.transitions[: document["n_transitions"]])
+    def _unpacked(self, arrays: Arrays, said: KnowledgeSaid) -> Knowledge:
+        """What `pack` packed; a ValueError when it does not fit together, or not the transitions."""
+        seen = self.doubts.of(self.transitions[: said.n_transitions])
+        grid = self._unpacking.grid(arrays, said.layout.polished)
+        q_values = self._unpacking.q_values(arrays, grid)
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
-        model = self._learner.unpack((mine, document["model"]), seen)
-        axes = [arrays[f"axis.{axis}"] for axis in range(self.task.box.n_dims)]
-        said = document["layout"]
-        holding = Holding(said["hold"], said["until_crossed"])
-        grid = Grid(self._first.grid.box, axes)
-        layout = Layout(grid, holding, said["depth"], said["placement"], said["polished"])
+        model = self._learner.unpack((mine, said.model), seen)
+        holding = Holding(said.layout.hold, said.layout.until_crossed)
+        layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
         flow = flow_of(model, layout.grid)
-        worst = document["leaving"]
-        leaving = None if worst is None else self._choosing.leaving(seen, worst)
-        plan = Plan(arrays["q_values"], **document["plan"])
+        leaving = None if said.leaving is None else self._choosing.leaving(seen, said.leaving)
+        if (leaving is None) != (said.leaving is None):
+            raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
+        residual = np.inf if said.plan.residual is None else said.plan.residual
+        plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
         planned = self.planner.acting_on(plan, flow, layout, leaving=leaving)
-        planned = replace(planned, mean_hold=document["mean_hold"])
-        drifts = tuple(Drift(**drift) for drift in document["drifts"])
-        expectation = Expectation.recorded(document["expected"])
+        planned = replace(planned, mean_hold=said.mean_hold)
+        drifts = tuple(one.drift() for one in said.drifts)
+        expectation = Expectation.recorded(said.expected.model_dump())
         try_out = self._choosing.stage(model, seen)
-        counts = expectation, document["n_updates"], self.planner, try_out
-        return Knowledge(
-            document["n_transitions"], model, planned, flow, drifts, document["settled"], *counts
-        )
+        counts = expectation, said.n_updates, self.planner, try_out
+        return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)

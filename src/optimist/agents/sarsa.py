@@ -20,12 +20,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from optimist.agents.tile_coding import TileCoding, TilingGroup
 from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled.dynamics import OUTCOME, STEP, Outcome, Step, compiled_for
 from optimist.compiled.sarsa import ACCUMULATING, CLEARING, REPLACING, RUN_EPISODES, run_episodes
+from optimist.documents import Settings
 from optimist.task import Task
 
 SARSA_STREAM = 0x736172  # purpose number of the agent's random numbers
@@ -35,10 +36,8 @@ KINDS = {"replacing": REPLACING, "clearing": CLEARING, "accumulating": ACCUMULAT
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class SarsaSettings(BaseModel):
+class SarsaSettings(Settings):
     """All choices of a Sarsa(lambda) agent; the discount is the task's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tilings: tuple[TilingGroup, ...] = Field(min_length=1)
     offsets: Literal["random", "even"] = "random"  # of the tilings; random ones go with the seed

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     SerializeAsAny,
     ValidationError,
@@ -20,7 +19,8 @@ from pydantic import (
 )
 
 from optimist.discretisation import Count, Discretisation, Positive
-from optimist.documents import first_error, read_document
+from optimist.documents import Settings, first_error, read_document
+from optimist.given import brief
 from optimist.models import GPSettings, ModelSettings, StoppingRule
 from optimist.models.learners import find_learner
 from optimist.planning import Chooser, Limits, Planner
@@ -32,11 +32,7 @@ AGENTS = {"gp-rmax-exp": None, "gp-rmax-grid": "visited-cells", "gp-rmax-noexp":
 KnownnessName = Literal["cell-variance", "gp-variance", "visited-cells", "none"]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PlanningOptions(_Settings):
+class PlanningOptions(Settings):
     """How the Bellman equation is solved, and how its solution is acted on."""
 
     tolerance: Positive = 1e-2  # residual, against the mean size of a reward
@@ -48,7 +44,7 @@ class PlanningOptions(_Settings):
     challengers: Count = 1  # layouts tried at every update besides the one in use; between episodes more
 
 
-class AgentSettings(_Settings):
+class AgentSettings(Settings):
     """All choices of a GP-RMAX agent."""
 
     knownness: KnownnessName = "cell-variance"
@@ -141,8 +137,8 @@ def settings_of(
 
 def find_agent(name: str) -> str | None:
     """The rule of uncertainty of the agent called `name`; None: its preset's."""
-    if name not in AGENTS:
-        raise ValueError(f"The agent must be one of {', '.join(AGENTS)}; got {name!r}.")
+    if not isinstance(name, str) or name not in AGENTS:
+        raise ValueError(f"The agent must be one of {', '.join(AGENTS)}; got {brief(name)}.")
     return AGENTS[name]
 
 
@@ -172,4 +168,4 @@ def _sentence(error: ValidationError, owner: type[BaseModel], prefix: str = "") 
             owner = type(owner.model_fields[where.split(".", maxsplit=1)[0]].default)
         known = ", ".join(owner.model_fields)
         return f"The settings must not have unknown keys; got {prefix + where!r}. Known here: {known}."
-    return f"The setting {prefix + where!r} must be valid: {said}"
+    return f"The setting {prefix + where!r} {said}"

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
 from optimist.arrays import FloatArray, IntArray
 from optimist.box import Box
 from optimist.compiled.dynamics import compiled_for
 from optimist.compiled.sarsa import TILES_OF_ROWS, tiles_of_rows
+from optimist.documents import Settings
 
 OFFSET_STREAM = 0x6F6666  # purpose number of random offsets
 MOST_TILES = 2**25  # a table of more is refused
@@ -29,10 +30,8 @@ MOST_TILES = 2**25  # a table of more is refused
 Geometry = tuple[FloatArray, FloatArray, FloatArray, FloatArray, IntArray, IntArray, IntArray]
 
 
-class TilingGroup(BaseModel):
+class TilingGroup(Settings):
     """Some tilings over the same axes, alike but for their offsets."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     axes: tuple[int, ...] = Field(min_length=1)
     intervals: tuple[PositiveInt, ...]  # per axis
@@ -59,6 +58,9 @@ class TileCoding:
             _require_fits(group, box)
         if not groups:
             raise ValueError("There must be at least one group of tilings; got none.")
+        n_tiles = sum(group.tilings * prod(_counts(group, box)) for group in groups)
+        if n_tiles > MOST_TILES:
+            raise ValueError(f"There must be at most {MOST_TILES} tiles; got {n_tiles}. Take larger ones.")
         n_tilings = sum(group.tilings for group in groups)
         shifts = np.zeros((n_tilings, box.n_dims))
         if offset_seed is not None:
@@ -67,10 +69,7 @@ class TileCoding:
         cells, strides = (np.zeros((n_tilings, box.n_dims), dtype=np.int64) for _ in range(2))
         sizes: list[int] = []
         for group in groups:
-            counts = [
-                intervals + (not box.periodic[axis])
-                for axis, intervals in zip(group.axes, group.intervals, strict=True)
-            ]
+            counts = _counts(group, box)
             for t in range(group.tilings):
                 for place, axis in enumerate(group.axes):
                     row = len(sizes), axis
@@ -80,9 +79,6 @@ class TileCoding:
                     cells[row] = counts[place] if box.periodic[axis] else 0
                     strides[row] = prod(counts[place + 1 :])
                 sizes.append(prod(counts))
-        n_tiles = sum(sizes)
-        if n_tiles > MOST_TILES:
-            raise ValueError(f"There must be at most {MOST_TILES} tiles; got {n_tiles}. Take larger ones.")
         firsts = np.cumsum([0, *sizes[:-1]])
         return cls(box.low, box.high, scales, shifts, cells, strides, firsts, n_tiles)
 
@@ -106,6 +102,14 @@ class TileCoding:
         found = np.empty((len(states), self.n_tilings), dtype=np.int64)
         compiled_for(tiles_of_rows, TILES_OF_ROWS)(states, self.geometry, found)
         return found
+
+
+def _counts(group: TilingGroup, box: Box) -> list[int]:
+    """Intervals per axis of the group, with the one more of a shifted axis."""
+    return [
+        intervals + int(not box.periodic[axis])
+        for axis, intervals in zip(group.axes, group.intervals, strict=True)
+    ]
 
 
 def _require_fits(group: TilingGroup, box: Box) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,14 +15,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from optimist.cli.output import print_json
 from optimist.cli.problems import AsJson
-from optimist.experiments.campaign import ENGINES, OnOutcome, Outcome, run_campaign
+from optimist.experiments.campaign import ENGINES, OnOutcome, Outcome, Tls, run_campaign
 from optimist.experiments.specs import Experiment, RunSpec, read_experiment
 from optimist.paper import RESULTS, Order
+from optimist.starting import was_stopped
 
 Engine = Annotated[str, typer.Option(help=f"Where to run: {' or '.join(ENGINES)}.")]
 Address = Annotated[
     str | None, typer.Option(help="The Dask scheduler, such as tcp://host:8786; only with engine dask.")
 ]
+TLS_CA = "Certificate of who signed those of the Dask cluster (PEM); with --tls-cert and --tls-key."
+TlsCa = Annotated[Path | None, typer.Option(metavar="FILE", help=TLS_CA)]
+TlsCert = Annotated[Path | None, typer.Option(metavar="FILE", help="Our own certificate (PEM).")]
+TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="The key of our certificate (PEM).")]
 Workers = Annotated[int | None, typer.Option(help="Processes of engine local; by default one per core.")]
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are recorded.")]
 WHAT = f"{', '.join(list(RESULTS)[:-1])} or {list(RESULTS)[-1]}"
@@ -32,11 +38,15 @@ def sweep(
     results: Results = Path("results"),
     engine: Engine = "local",
     address: Address = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Run many runs: what is missing is run, what is recorded is skipped."""
-    outcomes = _swept(read_experiment(file), results, engine, address, workers)
+    where = Where(engine, address, _tls(tls_ca, tls_cert, tls_key), workers)
+    outcomes = _swept(read_experiment(file), results, where)
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     if as_json:
         print_json(
@@ -61,6 +71,9 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="The run that figure5 shows.")] = 0,
     engine: Engine = "local",
     address: Address = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -70,8 +83,10 @@ def reproduce(
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
 
+    where = Where(engine, address, _tls(tls_ca, tls_cert, tls_key), workers)
+
     def run(experiment: Experiment, root: Path) -> None:
-        outcomes = _swept(experiment, root, engine, address, workers)
+        outcomes = _swept(experiment, root, where)
         _exit_if_failed([outcome for outcome in outcomes if outcome.status == "failed"])
 
     def say(text: str) -> None:
@@ -88,18 +103,34 @@ def reproduce(
         print(f"  {file}")
 
 
-def _swept(
-    experiment: Experiment, results: Path, engine: str, address: str | None, workers: int | None
-) -> list[Outcome]:
+@dataclass(frozen=True)
+class Where:
+    """What runs a campaign."""
+
+    engine: str
+    address: str | None
+    tls: Tls | None
+    workers: int | None
+
+
+def _tls(ca: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
+    if ca is None and cert is None and key is None:
+        return None
+    if ca is None or cert is None or key is None:
+        raise ValueError("--tls-ca, --tls-cert and --tls-key must come together; got some of them.")
+    return Tls(ca, cert, key)
+
+
+def _swept(experiment: Experiment, results: Path, where: Where) -> list[Outcome]:
     specs = experiment.specs()
-    if workers is not None and workers < 1:
-        raise ValueError(f"--workers must be at least 1; got {workers}.")
+    if where.workers is not None and where.workers < 1:
+        raise ValueError(f"--workers must be at least 1; got {where.workers}.")
     with _campaign_progress(experiment.name, specs) as on_outcome:
         try:
-            return run_campaign(
-                specs, results, engine=engine, address=address, workers=workers, on_outcome=on_outcome
-            )
-        except KeyboardInterrupt:
+            return run_campaign(specs, results, **vars(where), on_outcome=on_outcome)
+        except (Exception, KeyboardInterrupt) as error:
+            if not was_stopped(error):
+                raise
             print("optimist: stopped; the same command goes on.", file=sys.stderr)
             raise typer.Exit(1) from None
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
 from optimist.agents import PRESETS
-from optimist.cli.check import DIRECTORY, named
+from optimist.cli.check import DIRECTORY
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
 from optimist.experiments.kinds import KINDS
@@ -21,6 +22,7 @@ from optimist.experiments.online import open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.planning import Rollouts
 from optimist.runs import EpisodeRow, Event, RunStore, Session
+from optimist.starting import was_stopped
 
 SHOWN = 50  # episodes told of one by one; of more, some, evenly spread
 
@@ -48,9 +50,9 @@ def learn(
     """Learn to control a problem from nothing, online."""
     _at_least_one(episodes)
     _check_plot(plot)
+    given = _directory(run) if run is not None else None
     found = find_problem(problem)
-    default = Path("runs") / found.label / agent / f"seed-{seed}"
-    directory = named(run, "--run") if run is not None else default
+    directory = given if given is not None else Path("runs") / found.label / agent / f"seed-{seed}"
     started = start_run(
         found, agent, seed=seed, run=directory, episodes=episodes, preset=preset, file=settings
     )
@@ -67,8 +69,8 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run after any interruption."""
+    directory = _directory(run)
     _check_plot(plot)
-    directory = named(run, "DIR")
     with RunStore.open(directory, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
@@ -92,7 +94,7 @@ def evaluate(
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
     with progress(f"evaluating {run}"):
-        opened, found = open_run(named(run, "DIR"), problem, writing=False)
+        opened, found = open_run(_directory(run), problem, writing=False)
         with opened:
             rollouts = evaluate_run(opened, found, n_random=random, seed=seed)
     result = {
@@ -145,14 +147,17 @@ def _interruptible(directory: Path, source: str | None) -> Iterator[None]:
     """Ctrl-C ends cleanly: everything is recorded."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (Exception, KeyboardInterrupt) as error:
+        if not was_stopped(error):
+            raise
         print(f"optimist: stopped; `optimist resume {_again(directory, source)}` goes on.", file=sys.stderr)
         raise typer.Exit(1) from None
 
 
 def _again(directory: object, source: str | None) -> str:
     """How the run is named on the command line."""
-    return f"{directory} --problem {source}" if source is not None else str(directory)
+    named = quote(str(directory))
+    return f"{named} --problem {quote(source)}" if source is not None else named
 
 
 def _result(store: RunStore, directory: Path) -> dict[str, Any]:
@@ -206,6 +211,12 @@ def _print_evaluation(result: dict[str, Any]) -> None:
     print(f"{result['problem']}: greedy episodes after {result['transitions']} transitions")
     for row in result["episodes"]:
         print(f"  {Rollouts.told(row)}")
+
+
+def _directory(text: str) -> Path:
+    if not text.strip():
+        raise ValueError(f"The directory of a run must have a name; got {text!r}.")
+    return Path(text)
 
 
 def _at_least_one(episodes: int) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 import optimist
+from optimist import starting
 from optimist.cli import campaign, check, learn, plan, problems
+from optimist.given import damaged_cache, one_line
 from optimist.runs import RunError
+
+Refused: type[Any] = typer.BadParameter.__mro__[2]  # click's, wherever this version of typer keeps it
 
 app = typer.Typer(
     name="optimist",
@@ -45,19 +49,40 @@ def optimist_command(
 
 
 def main() -> None:
-    """Run the command. Exit codes: 0 done, 1 the work failed, 2 bad input."""
+    """Run the command. Exit codes: 0 done, 1 the work failed, 2 bad input, 130 stopped by Ctrl-C."""
     try:
-        app()
-    except ValueError as error:
-        print(f"optimist: {error}", file=sys.stderr)
-        sys.exit(2)
-    except RunError as error:
-        print(f"optimist: {error}", file=sys.stderr)
-        sys.exit(1)
-    except (OSError, MemoryError) as error:
-        reason = str(error) or "out of memory"
-        print(f"optimist: the work failed: {reason}", file=sys.stderr)
-        sys.exit(1)
+        starting.loaded()
+        code = app(standalone_mode=False)
+        if code == starting.STOPPED:
+            _end("stopped.", code)
+        sys.exit(code)
+    except (Exception, KeyboardInterrupt) as error:
+        if starting.was_stopped(error) or isinstance(error, typer.Abort):
+            _end("stopped.", starting.STOPPED)
+        damaged = damaged_cache(error)
+        if damaged is not None:
+            _end(f"the work failed: there is {damaged}.", 1)
+        if isinstance(error, Refused):
+            _end(_refusal(error), error.exit_code)
+        if isinstance(error, ValueError):
+            _end(str(error), 2)
+        if isinstance(error, RunError):
+            _end(str(error), 1)
+        if isinstance(error, OSError | MemoryError):
+            _end(f"the work failed: {str(error) or 'out of memory'}", 1)
+        raise
+
+
+def _refusal(error: Any) -> str:
+    """What is wrong with the words on the command line, in one line: no boxes in a script's log."""
+    command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "optimist"
+    said = error.format_message().rstrip(".")
+    return f"{said}. `{command} --help` says what there is."
+
+
+def _end(sentence: str, code: int) -> NoReturn:
+    print(f"optimist: {one_line(sentence)}", file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -147,27 +147,34 @@ def _known_backup(name: str) -> None:
         raise ValueError(f"--backup must be one of {', '.join(BackupName)}; got {name!r}.")
 
 
-def _axes(problem: Problem, text: str) -> tuple[int, int]:
+def _axes(problem: Problem, text: str) -> tuple[int, int] | None:
+    """Which two to draw; None where there is but one."""
     n_dims = problem.task.box.n_dims
-    if n_dims < 2:
-        raise ValueError(f"A picture of a plan must show two axes; got {problem.name}, which has one.")
+    if n_dims == 1:
+        if text != "0,1":
+            raise ValueError(f"--axes must be left out for {problem.name}, which has one axis; got {text!r}.")
+        return None
     first, second = (int(axis) for axis in _numbers("--axes", text, 2, whole=True))
     if first == second or not (0 <= first < n_dims and 0 <= second < n_dims):
         raise ValueError(f"--axes must be two different axes from 0 to {n_dims - 1}; got {text!r}.")
     return first, second
 
 
-def _draw(problem: Problem, made: KnownPlan, rollouts: Rollouts, axes: tuple[int, int], file: Path) -> None:
-    from optimist.views.plan_figure import Slice, draw_plan, save_figure  # noqa: PLC0415
+def _draw(
+    problem: Problem, made: KnownPlan, rollouts: Rollouts, axes: tuple[int, int] | None, file: Path
+) -> None:
+    from optimist.views.plan_figure import Slice, draw_line, draw_plan, save_figure  # noqa: PLC0415
 
-    shown = Slice(axes, problem.starts[0], problem.axis_names)
     nodes = " x ".join(map(str, made.grid.shape))
     title = (
         f"{problem.name}, true model, {nodes} nodes: "
         f"total reward {rollouts.total_rewards[0]:.4g} in {rollouts.steps[0]} steps"
     )
-    figure = draw_plan(made.q_function, shown, problem.task.controls, rollouts.paths[:, 0], title)
-    save_figure(figure, file)
+    shown = made.q_function, problem.task.controls, rollouts.paths[:, 0], title
+    if axes is None:
+        save_figure(draw_line(*shown, problem.axis_names), file)
+    else:
+        save_figure(draw_plan(*shown, Slice(axes, problem.starts[0], problem.axis_names)), file)
 
 
 def _result(made: KnownPlan, rollouts: Rollouts) -> dict[str, Any]:

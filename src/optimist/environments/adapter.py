@@ -19,6 +19,7 @@ from optimist.box import Box
 from optimist.environments.agreement import Agreement
 from optimist.environments.spaces import find_box, find_commands, find_controls
 from optimist.environments.state_map import StateMap, ToState
+from optimist.given import brief, flag
 from optimist.steps import Dynamics, successors
 from optimist.task import Reward, Task, Terminal
 
@@ -80,10 +81,11 @@ class AdaptedEnvironment(gymnasium.Wrapper[FloatArray, np.int64, Any, Any]):
         self._state = None  # an observation that is refused ends the episode
         observation, paid, ended, cut, info = self.env.step(self._commands[int(action)].copy())
         next_state, reward = self._to_state(observation), _finite_reward(paid)
-        self._agreement.check(state, int(action), next_state, reward, bool(ended))
+        terminated, truncated = _flag("terminated", ended), _flag("truncated", cut)
+        self._agreement.check(state, int(action), next_state, reward, terminated)
         self._state, self._n_steps = next_state, self._n_steps + 1
-        truncated = bool(cut) or self._n_steps >= self.task.max_steps
-        return next_state.copy(), reward, bool(ended), truncated, info
+        truncated = truncated or self._n_steps >= self.task.max_steps
+        return next_state.copy(), reward, terminated, truncated, info
 
 
 def adapt(
@@ -204,7 +206,17 @@ def _require_optimism(task: Task, rewards: FloatArray) -> None:
 
 
 def _finite_reward(reward: Any) -> float:
-    paid = np.asarray(reward, dtype=np.float64)
+    try:
+        paid = np.asarray(reward, dtype=np.float64)
+    except (TypeError, ValueError):
+        paid = np.empty(0)
     if paid.size != 1 or not np.isfinite(paid).all():
-        raise ValueError(f"The environment must pay one finite number; got the reward {reward!r}.")
+        raise ValueError(f"The environment must pay one finite number; got the reward {brief(reward)}.")
     return float(paid.item())
+
+
+def _flag(name: str, value: Any) -> bool:
+    found = flag(value)
+    if found is None:
+        raise ValueError(f"The environment must say true or false; got `{name}` {brief(value)}.")
+    return found

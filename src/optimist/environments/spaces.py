@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import MAX_DIMS, Box
+from optimist.given import array_of
 
 # People write the largest float32 (3.4e38) when they mean "no bound".
 NO_BOUND = 1e30
@@ -36,7 +37,7 @@ def find_box(
             "matter, with their `low` and `high`."
         )
     _require_finite(lows, highs)
-    if periodic is not None and np.shape(periodic) != lows.shape:
+    if periodic is not None and array_of("`periodic`", periodic).shape != lows.shape:
         example = [True] + [False] * (lows.size - 1)
         raise ValueError(
             f"`periodic` must have one bool per axis ({lows.size}), true for an angle; "
@@ -54,9 +55,7 @@ def find_controls(space: spaces.Space[Any], controls: ArrayLike | None) -> Float
             f"The actions of `env` must be Discrete or a Box; got {space}. Wrap the environment so that its "
             "actions are numbered: a `gymnasium.ActionWrapper` whose `action_space` is Discrete."
         )
-    chosen = (
-        np.arange(space.n, dtype=np.float64) if controls is None else np.array(controls, dtype=np.float64)
-    )
+    chosen = np.arange(space.n, dtype=np.float64) if controls is None else array_of("`controls`", controls)
     if chosen.ndim not in {1, 2} or len(chosen) != space.n:
         raise ValueError(
             f"`controls` must have one row per action ({space.n}); got shape {chosen.shape}. "
@@ -79,7 +78,7 @@ def _continuous_controls(space: spaces.Box, controls: ArrayLike | None) -> Float
             f"`controls` must be given when actions are continuous ({space}): a list of the ones to choose "
             f"from, each of {width} number(s); got none. For example `controls={_example(space, width)}`."
         )
-    chosen = np.array(controls, dtype=np.float64)
+    chosen = array_of("`controls`", controls)
     rows = chosen[:, np.newaxis] if chosen.ndim == 1 else chosen
     if rows.ndim != 2 or rows.size == 0 or rows.shape[1] != width:
         raise ValueError(
@@ -119,7 +118,7 @@ def _given_bounds(low: ArrayLike | None, high: ArrayLike | None) -> tuple[FloatA
             f"{missing} must be given together with `state`, since the observation space does not bound "
             "what `state` returns; got none. Call `adapt(env, state=..., low=[...], high=[...], ...)`."
         )
-    lows, highs = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    lows, highs = array_of("`low`", low), array_of("`high`", high)
     if lows.ndim != 1 or lows.shape != highs.shape:
         raise ValueError(
             "`low` and `high` must be two lists of equal length, one number per coordinate of the state; "
@@ -132,8 +131,8 @@ def _bounds_within(
     space: spaces.Space[Any], low: ArrayLike | None, high: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
     observed = _flat_box(space)
-    lows = np.array(observed.low if low is None else low, dtype=np.float64)
-    highs = np.array(observed.high if high is None else high, dtype=np.float64)
+    lows = array_of("`low`", observed.low if low is None else low)
+    highs = array_of("`high`", observed.high if high is None else high)
     for name, bounds in (("low", lows), ("high", highs)):
         if bounds.shape != observed.shape:
             raise ValueError(

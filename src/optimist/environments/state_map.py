@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
+from optimist.given import GivenError, told
 
 ToState = Callable[[Any], ArrayLike]  # observation -> state [d]
 
@@ -34,7 +35,11 @@ class StateMap:
             seen = _numbers(observation, self.space.shape, "The observation")
         if self.function is None:
             return self.box.wrap(_finite(seen, "The observation"))
-        state = _numbers(self.function(seen), self.box.low.shape, "What `state` returns", seen)
+        try:
+            answer = self.function(seen)
+        except Exception as error:
+            raise GivenError(f"`state` must not fail; got {told(error)}{_after(seen)}.") from error
+        state = _numbers(answer, self.box.low.shape, "What `state` returns", seen)
         return self.box.wrap(_finite(state, "What `state` returns", seen))
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from optimist.experiments.kinds import find_kind
 from optimist.experiments.online import start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.experiments.specs import RunSpec, require_distinct
+from optimist.given import one_line, told
 from optimist.runs import DamagedError, RunError, RunStore
 from optimist.runs.describe import describe_task
 from optimist.runs.files import RECORD
@@ -45,6 +47,28 @@ class Outcome:
     error: str | None = None  # one sentence
 
 
+@dataclass(frozen=True)
+class Tls:
+    """Certificates for a scheduler that asks for them (`tls://`): files in PEM."""
+
+    ca: Path  # who signed the others' certificates
+    cert: Path  # ours
+    key: Path  # of ours
+
+    def security(self) -> Any:
+        """As Dask takes it: nothing goes over the wire in the clear."""
+        from distributed.security import Security  # noqa: PLC0415
+
+        files = {"tls_ca_file": self.ca, "tls_client_cert": self.cert, "tls_client_key": self.key}
+        return Security(require_encryption=True, **{name: str(file) for name, file in files.items()})
+
+    def require_files(self) -> None:
+        """Raise ValueError unless all of them are there."""
+        for name in ("ca", "cert", "key"):
+            if not getattr(self, name).is_file():
+                raise ValueError(f"--tls-{name} must be a file; got {getattr(self, name)}.")
+
+
 OnOutcome = Callable[[Outcome], None]
 Engine = Callable[[list[RunSpec], str], Iterator[Outcome]]
 
@@ -55,13 +79,18 @@ def run_campaign(
     *,
     engine: str = "local",
     address: str | None = None,
+    tls: Tls | None = None,
     workers: int | None = None,
     on_outcome: OnOutcome | None = None,
 ) -> list[Outcome]:
-    """Run what is missing of `specs` below `root`; how each went, in the order given."""
+    """Run what is missing of `specs` below `root`; how each went, in the order given.
+
+    Engine dask trusts its cluster: whoever can talk to the scheduler can run code there and here (see
+    SECURITY.md).
+    """
     require_distinct(specs)
     root = root.resolve()  # workers may be elsewhere
-    work = _engine(engine, address, workers)
+    work = _engine(engine, address, tls, workers)
     outcomes: dict[str, Outcome] = {}
 
     def note(outcome: Outcome) -> None:
@@ -151,10 +180,12 @@ def execute(spec: RunSpec, root: Path) -> None:
 def _worked(spec: RunSpec, root: str) -> Outcome:
     """What a worker does: one run, on one core, whatever happens."""
     try:
-        with _one_thread(), threadpool_limits(1):
+        # standard output is for results, whatever an environment prints
+        with _one_thread(), threadpool_limits(1), redirect_stdout(sys.stderr):
             execute(spec, Path(root))
-    except Exception as error:  # the others shall go on
-        return Outcome(spec.id, "failed", f"{type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:  # the others shall go on
+        said = one_line(str(error)) if isinstance(error, ValueError | RunError) else told(error)
+        return Outcome(spec.id, "failed", said)
     return Outcome(spec.id, "done")
 
 
@@ -171,17 +202,23 @@ def _one_thread() -> Iterator[None]:
             os.environ["OPTIMIST_THREADS"] = before
 
 
-def _engine(name: str, address: str | None, workers: int | None) -> Engine:
+def _engine(name: str, address: str | None, tls: Tls | None, workers: int | None) -> Engine:
     """The engine of that name, its arguments checked."""
     if name not in ENGINES:
         raise ValueError(f"The engine must be one of {', '.join(ENGINES)}; got {name!r}.")
     if name == "local":
-        if address is not None:
-            raise ValueError("An address must come with engine dask; got engine local.")
+        if address is not None or tls is not None:
+            raise ValueError("An address or TLS must come with engine dask; got engine local.")
         return lambda specs, root: _locally(specs, root, workers or os.cpu_count() or 1)
     if address is None:
         raise ValueError("Engine dask must have a scheduler (--address tcp://host:8786); got none.")
-    return lambda specs, root: _on_cluster(specs, root, address)
+    if tls is not None:
+        tls.require_files()
+        if not address.startswith("tls://"):
+            raise ValueError(
+                f"The address must begin with tls:// when certificates are given; got {address}."
+            )
+    return lambda specs, root: _on_cluster(specs, root, address, tls)
 
 
 def _locally(specs: list[RunSpec], root: str, workers: int) -> Iterator[Outcome]:
@@ -208,7 +245,7 @@ def _locally(specs: list[RunSpec], root: str, workers: int) -> Iterator[Outcome]
             get_reusable_executor().shutdown(wait=True)
 
 
-def _on_cluster(specs: list[RunSpec], root: str, address: str) -> Iterator[Outcome]:
+def _on_cluster(specs: list[RunSpec], root: str, address: str, tls: Tls | None) -> Iterator[Outcome]:
     """On the workers of a Dask scheduler, whoever of them is there, or comes later."""
     try:
         from distributed import CancelledError, Client, as_completed  # noqa: PLC0415
@@ -219,8 +256,9 @@ def _on_cluster(specs: list[RunSpec], root: str, address: str) -> Iterator[Outco
         ) from None
     _hush("distributed")  # what goes wrong is said in one sentence
     try:
-        client: Any = Client(address, timeout=PATIENCE, set_as_default=True)
-    except (OSError, ValueError, TimeoutError) as error:
+        secured = {} if tls is None else {"security": tls.security()}  # else what Dask's own settings say
+        client: Any = Client(address, timeout=PATIENCE, set_as_default=True, **secured)
+    except (OSError, ValueError, TypeError, TimeoutError) as error:
         raise ValueError(
             f"The scheduler must be reachable; got {address}, which does not answer. "
             "Start one with `dask scheduler`, and workers with `dask worker ADDRESS`."

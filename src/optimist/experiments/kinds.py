@@ -12,14 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from optimist.agents import AGENTS, AgentSettings, GPRMaxAgent, settings_of
 from optimist.agents.agent import Agent
 from optimist.agents.settings import parse_settings
+from optimist.documents import first_error
 from optimist.experiments.problems import Problem
 from optimist.experiments.sarsa_runs import sarsa_kind
 from optimist.experiments.sarsa_settings import SARSA_AGENTS
+from optimist.given import brief
 from optimist.learner import GPRMax
 from optimist.runs import Session
 from optimist.task import Task
@@ -49,11 +51,19 @@ def online_kind(
 
     def reopen(run: Path, problem: Problem, writing: bool) -> Session[Any]:
         def again(document: dict[str, Any], seed: int) -> Agent:
-            return make(problem.task, parse(document), seed)
+            return make(problem.task, _settings(parse, document), seed)
 
         return session.reopen(run, problem.env, problem.task, again, writing=writing)
 
     return Kind(choose, start, reopen)
+
+
+def _settings(parse: Callable[[dict[str, Any]], BaseModel], document: dict[str, Any]) -> BaseModel:
+    try:
+        return parse(document)
+    except ValidationError as error:
+        where, _, said = first_error(error)
+        raise ValueError(f"The setting {where!r} {said}") from error
 
 
 def learning_settings(
@@ -78,5 +88,5 @@ KINDS |= {name: Kind(*sarsa_kind(name)) for name in SARSA_AGENTS}
 def find_kind(name: str) -> Kind:
     """The kind of agent called `name`."""
     if name not in KINDS:
-        raise ValueError(f"The agent must be one of {', '.join(KINDS)}; got {name!r}.")
+        raise ValueError(f"The agent must be one of {', '.join(KINDS)}; got {brief(name)}.")
     return KINDS[name]

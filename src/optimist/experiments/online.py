@@ -13,8 +13,10 @@ import numpy as np
 from optimist.arrays import FloatArray
 from optimist.experiments.kinds import find_kind
 from optimist.experiments.problems import Problem, find_problem
+from optimist.given import blamed, brief
 from optimist.planning import Policy, Rollouts, roll_out
 from optimist.runs import RunError, RunStore, Session
+from optimist.runs.headers import of_run
 from optimist.runs.loop import Environment, Place, begin, stepped
 from optimist.systems import SYSTEMS
 from optimist.task import Task
@@ -36,7 +38,8 @@ def start_run(
     if seed < 0:
         raise ValueError(f"`seed` must be a whole number, not negative; got {seed}.")
     kind = find_kind(agent)
-    made = kind.start(problem, kind.choose(problem, preset, file), seed)
+    with blamed(f"The agent {agent}"):
+        made = kind.start(problem, kind.choose(problem, preset, file), seed)
     made.record(run, episodes=episodes)
     return made
 
@@ -52,11 +55,14 @@ def open_run(run: Path, problem: str | None = None, *, writing: bool) -> tuple[S
         if recorded not in SYSTEMS:
             raise ValueError(
                 f"The problem of the run in {run} must be named again, since it is somebody's own code "
-                f"({recorded}): --problem FILE.py:FUNCTION; got none."
+                f"({brief(recorded)}): --problem FILE.py:FUNCTION; got none."
             )
         problem = str(recorded)
+    with of_run(run):
+        kind = find_kind(agent)
     found = find_problem(problem)
-    return find_kind(agent).reopen(run, found, writing), found
+    with blamed(f"The agent {agent}"):
+        return kind.reopen(run, found, writing), found
 
 
 def evaluate(
@@ -66,6 +72,11 @@ def evaluate(
 
     Of ours from its starts; of others as the environment begins them. Random states need known dynamics.
     """
+    with blamed("The agent's `policy`"):
+        return _evaluated(run, problem, n_random, seed)
+
+
+def _evaluated(run: Session[Any], problem: Problem, n_random: int, seed: int) -> list[tuple[str, Rollouts]]:
     if problem.system is None:
         found = [("reset", play(problem.env, problem.task, run.policy, PLAYED, seed=seed))]
     else:

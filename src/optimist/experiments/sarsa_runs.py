@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike
 
 from optimist.agents.sarsa import SarsaAgent, SarsaSettings
 from optimist.arrays import FloatArray
+from optimist.documents import parsed
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.experiments.problems import Problem
 from optimist.experiments.sarsa_settings import sarsa_settings
 from optimist.runs import EpisodeRow, RunError, RunStore, Session
+from optimist.runs.headers import of_run, require_settings
 from optimist.runs.loop import Ended, reset_seed
 from optimist.runs.progress import LearningProgress
 from optimist.runs.session import Callback, checked_header
@@ -153,7 +155,10 @@ def sarsa_kind(name: str) -> tuple[Callable[..., Any], ...]:
         store = RunStore.open(run, writing=writing)
         try:
             header = checked_header(store, problem.task)
-            made = start(problem, SarsaSettings.model_validate(header["settings"]), header["seed"])
+            with of_run(run):
+                settings = parsed(SarsaSettings, header["settings"], "The settings")
+                made = start(problem, settings, header["seed"])
+                require_settings(header["settings"], settings.model_dump(mode="json"), whole=False)
             made.follow(store)
         except BaseException:
             store.close()

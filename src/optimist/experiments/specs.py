@@ -11,13 +11,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from optimist.agents import PRESETS
-from optimist.documents import first_error, read_document
+from optimist.documents import LARGEST, Seed, first_error, read_document
 from optimist.experiments.kinds import KINDS
 from optimist.experiments.problems import require_problem
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Count = Annotated[int, Field(ge=1, strict=True)]
-Seed = Annotated[int, Field(ge=0, strict=True)]
+MOST_RUNS = 100_000  # of an experiment
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+Count = Annotated[int, Field(ge=1, lt=2**63, strict=True)]
 
 
 class _Data(BaseModel):
@@ -72,13 +73,19 @@ class Group(_Data):
     @classmethod
     def _whole(cls, value: Any) -> Any:
         listed = value if isinstance(value, list | tuple) else [value - 1] if type(value) is int else [None]
-        bad = [seed for seed in listed if type(seed) is not int or seed < 0]
+        bad = [seed for seed in listed if type(seed) is not int or not 0 <= seed < LARGEST]
         if bad or not listed:
             got = bad[0] if bad and isinstance(value, list | tuple) else value
             raise ValueError(
                 f"`seeds` must be a list of whole numbers from 0, or a number of at least 1; got {got!r}."
             )
         return value
+
+    @property
+    def n_runs(self) -> int:
+        """How many there are."""
+        n_seeds = self.seeds if isinstance(self.seeds, int) else len(self.seeds)
+        return len(self.problems) * len(self.agents) * n_seeds
 
     def problems_in(self, folder: Path) -> tuple[str, ...]:
         """The problems; those of one's own with the whole path of their file."""
@@ -105,6 +112,14 @@ class Experiment(_Data):
 
     name: Name
     runs: tuple[Group, ...] = Field(min_length=1)
+
+    @field_validator("runs")
+    @classmethod
+    def _countable(cls, value: tuple[Group, ...]) -> tuple[Group, ...]:
+        count = sum(group.n_runs for group in value)
+        if count > MOST_RUNS:
+            raise ValueError(f"`runs` must be at most {MOST_RUNS} in all; got {count}.")
+        return value
 
     def beside(self, folder: Path) -> Experiment:
         """The same, where files of problems are looked for in `folder`."""

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import Count, Positive
+from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.models.knownness import FINE
 from optimist.models.model import Model
@@ -33,13 +33,11 @@ class Drift:
     uncertainty_drift: float
 
 
-class StoppingRule(BaseModel):
+class StoppingRule(Settings):
     """When learning stops and when it goes on (the paper's delta_1 and delta_2).
 
     It stops when both drifts stay below their tolerances `patience` times in a row.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mean_drift_tolerance: Positive = 0.05  # cells per planned step
     uncertainty_drift_tolerance: Positive = 0.01

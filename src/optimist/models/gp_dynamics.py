@@ -28,10 +28,12 @@ from threadpoolctl import threadpool_limits
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.documents import parsed
 from optimist.gp.inputs import Inputs
 from optimist.grid import Grid
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.model import Arrays, Document, ModelSettings, Packed
+from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
 from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
 from optimist.steps import Successors
 from optimist.task import Task
@@ -295,11 +297,34 @@ class GPLearner:
         )
 
     def unpack(self, packed: Packed, transitions: Transitions) -> GPDynamics:
-        """What `GPDynamics.pack` packed."""
+        """What `GPDynamics.pack` packed; a ValueError when it does not fit what was seen."""
         arrays, document = packed
         regressors = tuple(
-            group
-            and tuple(Regressor.unpack(one, f"{number}.{axis}", arrays) for axis, one in enumerate(group))
-            for number, group in enumerate(document["regressors"])
+            None
+            if group is None
+            else tuple(Regressor.unpack(one, f"{number}.{axis}", arrays) for axis, one in enumerate(group))
+            for number, group in enumerate(self._checked(arrays, document, transitions))
         )
         return GPDynamics(self.box, self.controls, self.settings, self.knownness, regressors, transitions)
+
+    def _checked(self, arrays: Arrays, document: Document, seen: Transitions) -> list[list[Document] | None]:
+        """The numbers of every process, per group and coordinate."""
+        said = parsed(ModelSaid, document, "`knowledge.model`")
+        joint, box = self.settings.joint, self.box
+        n_groups = 1 if joint else len(self.controls)
+        if len(said.regressors) != n_groups or any(
+            group is not None and len(group) != box.n_dims for group in said.regressors
+        ):
+            raise ValueError(
+                f"`knowledge.model` must have {n_groups} group(s) of {box.n_dims} processes; got others."
+            )
+        n_controls = self.controls.shape[1] if joint else 0
+        periodic = np.append(box.periodic, np.zeros(n_controls, dtype=np.bool_))
+        largest = np.abs(box.displacement(seen.states, seen.next_states)).max(axis=0, initial=0.0)
+        names: set[str] = set()
+        for number, group in enumerate(said.regressors):
+            for axis, one in enumerate(group or ()):
+                fits = self.settings.metric, self.settings.max_basis, len(seen), float(largest[axis])
+                names |= check_regressor(one, f"{number}.{axis}", arrays, Seen(periodic, *fits))
+        require_no_more(arrays, names)
+        return said.regressors

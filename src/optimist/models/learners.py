@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from optimist.given import brief
 from optimist.models.gp_dynamics import GPLearner, GPSettings
 from optimist.models.model import ModelLearner, ModelSettings
 from optimist.task import Task
@@ -23,8 +24,8 @@ LEARNERS: dict[str, LearnerKind] = {"gp": LearnerKind(GPSettings, GPLearner.of)}
 
 def find_learner(name: str) -> LearnerKind:
     """The model-learner called `name`."""
-    if name not in LEARNERS:
-        raise ValueError(f"`model.learner` must be one of {', '.join(LEARNERS)}; got {name!r}.")
+    if not isinstance(name, str) or name not in LEARNERS:
+        raise ValueError(f"`model.learner` must be one of {', '.join(LEARNERS)}; got {brief(name)}.")
     return LEARNERS[name]
 
 

@@ -6,9 +6,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from optimist.arrays import FloatArray, IntArray
+from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.steps import Imagined, Step, Successors
 from optimist.transitions import Transition, Transitions
@@ -18,10 +18,8 @@ Document = dict[str, Any]  # what JSON can say
 Packed = tuple[Arrays, Document]
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(Settings):
     """The settings of some model-learner: `learner` is its name in `LEARNERS`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     learner: str
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import Count
+from optimist.documents import Settings
 from optimist.gp.basis import choose_basis
 from optimist.gp.covariance import Hyperparameters, Metric
 from optimist.gp.evidence import N_SCALARS, fit_hyperparameters
@@ -26,13 +27,13 @@ T = TypeVar("T")
 SMALLEST_SPREAD = 1e-12  # of the targets' size: below that they count as constant
 
 
-class RegressorSettings(BaseModel):
+class RegressorSettings(Settings):
     """How a single process is fitted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     metric: Metric = Metric.AXES
-    subset: Annotated[int, Field(ge=2)] = 300  # points the likelihood is optimised on, drawn at random
+    subset: Annotated[int, Field(ge=2, lt=2**63)] = (
+        300  # points the likelihood is optimised on, drawn at random
+    )
     max_basis: Count = 1000
     basis_tolerance: Annotated[float, Field(ge=0.0)] = 1e-2  # times the noise variance; see `gp.basis`
     # hyperparameters are looked for again when there are so many times the data

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import Discretisation, Layout
+from optimist.given import array_of, require_callable, require_kind, whole
 from optimist.planning.backups import BackupName
 from optimist.planning.certificate import Certificate, certify
 from optimist.planning.chooser import Chooser
@@ -70,6 +71,11 @@ def plan(
 
     """
     began = perf_counter()
+    require_kind("`task`", task, Task)
+    require_callable("`dynamics`", dynamics)
+    require_kind("`discretisation`", discretisation, Discretisation, "Discretisation(nodes=(21, 21))")
+    require_kind("`limits`", limits, Limits, "Limits(tolerance=1e-4)")
+    depth = None if depth is None else whole("`depth`", depth)
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
 
@@ -90,7 +96,7 @@ def plan(
     kept, expected = attempt(chooser.first()), None
     tried: tuple[tuple[str, float], ...] = ()
     if starts is not None:
-        begin = from_around(task, _checked(starts, task.box.n_dims))
+        begin = from_around(task, _starts(task, starts))
 
         def try_out(made: Planned) -> Rehearsal:
             return rehearse(task, made.policy, imagined_through(dynamics), begin)
@@ -107,11 +113,11 @@ def plan(
     )
 
 
-def _checked(starts: ArrayLike, n_dims: int) -> FloatArray:
-    """States to start from as an array [n, d]; a ValueError when they are none."""
-    states = np.atleast_2d(np.array(starts, dtype=np.float64))
-    if states.ndim != 2 or states.shape[1] != n_dims or not len(states):
-        raise ValueError(f"`starts` must have shape (n, {n_dims}) with n at least 1; got {states.shape}.")
-    if not np.isfinite(states).all():
-        raise ValueError(f"`starts` must be finite; got {states.tolist()}.")
-    return states
+def _starts(task: Task, given: ArrayLike) -> FloatArray:
+    """Finite states, one in each row.  [n, d]"""
+    starts = np.atleast_2d(array_of("`starts`", given))
+    if starts.ndim != 2 or starts.shape[1] != task.box.n_dims or not len(starts):
+        raise ValueError(f"`starts` must have shape (n, {task.box.n_dims}); got {starts.shape}.")
+    if not np.isfinite(starts).all():
+        raise ValueError(f"`starts` must be finite; got {starts.tolist()}.")
+    return starts

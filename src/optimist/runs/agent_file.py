@@ -9,34 +9,42 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
 from optimist.agents.agent import Agent
+from optimist.given import GivenError, blamed, brief, one_line, told
 from optimist.models.model import Arrays, Packed
+from optimist.planning.memory import available_bytes
 from optimist.runs.describe import describe_task, require_same_task
 from optimist.runs.errors import DamagedError
 from optimist.runs.files import AGENT, is_there, replace_file
+from optimist.runs.headers import (
+    AGENT_FORMAT,
+    COLUMNS,
+    check_agent_header,
+    parse_agent_header,
+    require_settings,
+    transitions_in,
+)
 from optimist.runs.store import RunStore
 from optimist.task import Task
-from optimist.transitions import Transition, Transitions
-
-FORMAT_VERSION = 3
+from optimist.transitions import Transitions
 
 A = TypeVar("A", bound=Agent)
-
-COLUMNS = ("states", "actions", "rewards", "next_states", "terminated", "truncated")
 
 
 def save_agent(agent: Agent, file: Path, *, kept: RunStore | None = None) -> None:
     """Write the agent, with its transitions unless they are `kept` elsewhere."""
-    arrays, document = agent.pack() or ({}, None)
+    with blamed("The agent's `pack`"):
+        arrays, document = agent.pack() or ({}, None)
     arrays = {f"knowledge.{name}": array for name, array in arrays.items()}
     if kept is None and agent.transitions:
         columns = Transitions.of(agent.transitions)
@@ -46,7 +54,10 @@ def save_agent(agent: Agent, file: Path, *, kept: RunStore | None = None) -> Non
     if kept is not None:
         header["record"] = kept.digest_of(len(agent.transitions))
     header["checksums"] = {name: _checksum(array) for name, array in arrays.items()}
-    header["sha256"] = _digest(_canonical(header))
+    try:
+        header["sha256"] = _digest(_canonical(header))
+    except (TypeError, ValueError) as error:
+        raise GivenError(f"The agent's `pack` must return what JSON can say; got {told(error)}.") from error
     replace_file(Path(file), save(arrays, metadata={"optimist": json.dumps(header)}))
 
 
@@ -63,8 +74,17 @@ def load_agent(file: Path, task: Task, make: Callable[[dict[str, Any], int], A])
     is_there(Path(file), following=True)  # whoever names a file may name a link to it
     arrays, document = _read(Path(file))
     require_same_task(document["task"], task, file)
+    with _inconsistent(file):
+        return _made(file, arrays, document, task, make)
+
+
+def _made(
+    file: Path, arrays: Arrays, document: dict[str, Any], task: Task, make: Callable[[dict[str, Any], int], A]
+) -> A:
     agent = make(document["settings"], document["seed"])
-    rows = _transitions(arrays)
+    require_settings(document["settings"], agent.settings.model_dump(mode="json"))
+    columns = transitions_in(arrays, task)
+    rows = [] if columns is None else columns.rows()
     if document["knowledge"] is not None and len(rows) < document["knowledge"]["n_transitions"]:
         raise ValueError(
             f"An agent file must hold its transitions; got {file}, the checkpoint of a run. "
@@ -123,47 +143,70 @@ def _packed(arrays: Arrays, document: dict[str, Any]) -> Packed | None:
 
 def _document(agent: Agent) -> dict[str, Any]:
     return {
-        "format_version": FORMAT_VERSION,
+        "format_version": AGENT_FORMAT,
         "settings": agent.settings.model_dump(mode="json"),
         "seed": agent.seed,
         "task": describe_task(agent.task),
     }
 
 
-def _transitions(arrays: Arrays) -> list[Transition]:
-    if "transitions.states" not in arrays:
-        return []
-    return Transitions(**{name: arrays[f"transitions.{name}"] for name in COLUMNS}).rows()
+@contextmanager
+def _inconsistent(file: Path) -> Iterator[None]:
+    """What does not fit together in a file is said of that file, in one sentence."""
+    try:
+        yield
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        said = str(error) if isinstance(error, ValueError) else f"{told(error)}."
+        if str(file) in said:
+            raise
+        raise ValueError(f"An agent file must fit together; got {file}: {one_line(said)}") from error
 
 
 def _read(file: Path) -> tuple[Arrays, dict[str, Any]]:
+    _require_readable(file)
     try:
         with safe_open(file, framework="numpy") as opened:
-            metadata = opened.metadata() or {}
+            text = (opened.metadata() or {}).get("optimist", "{}")
             arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, FileNotFoundError, OSError) as error:
+    except Exception as error:  # of a library that reads what anybody may have written
+        said = one_line(str(error))
         raise ValueError(
-            f"An agent file must be a whole file written by `save`; got {file}: {error}."
+            f"An agent file must be a whole file written by `save`; got {file}: {said}."
         ) from error
-    try:
-        document: dict[str, Any] = json.loads(metadata["optimist"])
-        version, checksums, digest = (document.pop(key) for key in ("format_version", "checksums", "sha256"))
-    except (AttributeError, KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"An agent file must be written by Optimist; got {file}.") from error
-    if version != FORMAT_VERSION:
-        raise ValueError(
-            f"An agent file must be of format {FORMAT_VERSION}; got {version} in {file}, written by another "
-            "version of Optimist. Learn again, or `optimist resume` the run it came from."
-        )
-    if _digest(_canonical(document | {"format_version": version, "checksums": checksums})) != digest:
+    document = parse_agent_header(text, file)
+    digest, checksums = document["sha256"], document["checksums"]
+    if _digest(_canonical({name: document[name] for name in document if name != "sha256"})) != digest:
         raise ValueError(f"An agent file must be undamaged; got {file}, whose header has another checksum.")
+    with _inconsistent(file):
+        check_agent_header(document)
     found = {name: _checksum(array) for name, array in arrays.items()}
     if found != checksums:
         wrong = sorted(set(found.items()) ^ set(checksums.items()))[0][0]
         raise ValueError(
-            f"An agent file must be undamaged; got {file}, whose {wrong!r} has another checksum."
+            f"An agent file must be undamaged; got {file}, whose {brief(wrong)} has another checksum."
         )
+    with _inconsistent(file):
+        _require_known(arrays, document)
     return arrays, document
+
+
+def _require_readable(file: Path) -> None:
+    if file.exists() and not file.is_file():
+        raise ValueError(
+            f"An agent file must be a whole file written by `save`; got {file}, which is no file."
+        )
+    room = available_bytes()
+    if file.exists() and room is not None and file.stat().st_size > room:
+        raise ValueError(f"An agent file must fit in memory; got {file} of {file.stat().st_size} bytes.")
+
+
+def _require_known(arrays: Arrays, document: dict[str, Any]) -> None:
+    kinds = ("transitions.", "knowledge.") if document["knowledge"] is not None else ("transitions.",)
+    for name in arrays:
+        if not name.startswith(kinds):
+            raise ValueError(f"The array {brief(name)} must belong to transitions or knowledge; got neither.")
 
 
 def _checksum(array: NDArray[Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from optimist.given import brief
 from optimist.task import Task
 
 
@@ -40,8 +41,11 @@ def describe_task(task: Task) -> dict[str, Any]:
 def require_same_task(described: dict[str, Any], task: Task, place: object) -> None:
     """Raise ValueError when `task` is not the one that was learned."""
     given = describe_task(task)
+    if set(described) != set(given):
+        raise ValueError(f"The task of {place} must say {', '.join(given)}; got others, or not all of them.")
     for name, value in described.items():
         if given[name] != value:
             raise ValueError(
-                f"The task must be the one of {place}; its `{name}` is {value}, got {given[name]}."
+                f"The task must be the one of {place}; its `{name}` is {brief(value)}, "
+                f"got {brief(given[name])}."
             )

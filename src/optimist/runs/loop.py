@@ -16,6 +16,7 @@ import numpy as np
 from optimist.agents.agent import Agent, Update
 from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import FloatArray
+from optimist.given import GivenError, blamed, brief, flag, told
 from optimist.runs.agent_file import save_checkpoint
 from optimist.runs.errors import RunError
 from optimist.runs.record import EpisodeRow
@@ -91,7 +92,8 @@ def interact(
         made = stepped(environment, agent.task, agent.act, place, number=len(agent.transitions) + 1)
         if store is not None:
             store.append(made.transition, place.episode, outside=made.outside, ended=made.ended)
-        agent.observe(made.transition)
+        with blamed("The agent's `observe`"):
+            agent.observe(made.transition)
         yield made
         place = made.place
 
@@ -99,7 +101,8 @@ def interact(
 def catch_up(agent: Agent, store: RunStore | None) -> Iterator[Event]:
     """The update that is due, if one is, recorded."""
     if agent.due:
-        update = agent.update()
+        with blamed("The agent's `update`"):
+            update = agent.update()
         if store is not None:
             store.record_plan(update)
             save_checkpoint(agent, store)
@@ -144,25 +147,41 @@ def reset_seed(seed: int, episode: int) -> int:
 
 def begin(environment: Environment, task: Task, seed: int, episode: int) -> FloatArray:
     """The state that an episode begins with.  [d]"""
+    observation = reset(environment, seed, episode)
+    return checked_state(task, observation, f"at the beginning of episode {episode}")
+
+
+def reset(environment: Environment, seed: int, episode: int) -> Any:
+    """What the environment shows first of an episode."""
     try:
         observation, _ = environment.reset(seed=reset_seed(seed, episode))
+    except GivenError:
+        raise  # a function of the task, and named
     except (Exception, SystemExit) as error:
-        raise RunError(f"The environment failed to begin episode {episode}: {_said(error)}.") from error
-    return checked_state(task, observation, f"at the beginning of episode {episode}")
+        raise RunError(
+            f"The environment's `reset` failed at the beginning of episode {episode}: {told(error)}."
+        ) from error
+    return observation
 
 
 def _step(environment: Environment, task: Task, act: Callable[[FloatArray], int], place: Place) -> Transition:
     assert place.state is not None
     step = place.step + 1
-    action, where = act(place.state), f"in step {step} of episode {place.episode}"
+    with blamed("The agent's `act`"):
+        action = act(place.state.copy())  # what is recorded is not its to change
+    where = f"in step {step} of episode {place.episode}"
     try:
         observation, reward, terminated, truncated, _ = environment.step(action)
+    except GivenError:
+        raise
     except (Exception, SystemExit) as error:
-        raise RunError(f"The environment failed at action {action} {where}: {_said(error)}.") from error
+        raise RunError(
+            f"The environment's `step` failed at action {action} {where}: {told(error)}."
+        ) from error
     next_state = checked_state(task, observation, where)
     paid = _number("The reward", reward, where) + 0.0  # no negative zero: the record does not keep its sign
-    ended = bool(_number("`terminated`", terminated, where))
-    cut = bool(_number("`truncated`", truncated, where)) or step >= task.max_steps
+    ended = _flag("`terminated`", terminated, where)
+    cut = _flag("`truncated`", truncated, where) or step >= task.max_steps
     return Transition(place.state, action, paid, next_state, ended, cut and not ended)
 
 
@@ -171,10 +190,17 @@ def _number(what: str, value: Any, where: str) -> float:
     try:
         number = float(np.asarray(value, dtype=np.float64).item())
     except (TypeError, ValueError) as error:
-        raise RunError(f"{what} must be one number; got {value!r} {where}.") from error
+        raise RunError(f"{what} must be one number; got {brief(value)} {where}.") from error
     if not np.isfinite(number):
         raise RunError(f"{what} must be finite; got {value} {where}.")
     return number
+
+
+def _flag(what: str, value: Any, where: str) -> bool:
+    found = flag(value)
+    if found is None:
+        raise RunError(f"{what} must be true or false; got {brief(value)} {where}.")
+    return found
 
 
 def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
@@ -182,14 +208,11 @@ def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
     try:
         state = np.array(observation, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise RunError(f"An observation must be an array of numbers; got {observation!r} {where}.") from error
+        raise RunError(
+            f"An observation must be an array of numbers; got {brief(observation)} {where}."
+        ) from error
     if state.shape != (task.box.n_dims,):
         raise RunError(f"An observation must have shape ({task.box.n_dims},); got {state.shape} {where}.")
     if not np.isfinite(state).all():
         raise RunError(f"An observation must be finite; got {state.tolist()} {where}.")
     return task.box.wrap(state)
-
-
-def _said(error: BaseException) -> str:
-    text = " ".join(str(error).split()).rstrip(".")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

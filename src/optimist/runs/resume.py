@@ -18,7 +18,7 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import BY_HAND
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import load_checkpoint
-from optimist.runs.loop import Place, catch_up, reset_seed
+from optimist.runs.loop import Place, catch_up, reset
 from optimist.runs.record import EpisodeRow, Mark
 from optimist.runs.store import RunStore
 
@@ -58,9 +58,9 @@ def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Pla
         return place
     if restore is None:
         return None
-    environment.reset(seed=reset_seed(seed, place.episode))  # wrappers insist on it
+    reset(environment, seed, place.episode)  # wrappers insist on it
     _count_steps(environment, place.step)
-    restore(place.state)
+    restore(place.state.copy())
     return place
 
 
@@ -94,7 +94,11 @@ def replay(store: RunStore, agent: Agent, *, recording: bool = True) -> None:
     packed = load_checkpoint(store, agent)
     known = packed[1]["n_transitions"] if packed is not None else 0
     transitions = store.transitions()
-    agent.restore(transitions[:known], packed)
+    try:
+        agent.restore(transitions[:known], packed)
+    except ValueError:  # a checkpoint that does not fit together costs time, no more
+        packed, known = None, 0
+        agent.restore([], None)
     heard = packed[1].get("marks", {}).get("heard", 0) if packed is not None else 0
     marks = [mark for mark in store.marks() if mark.reason == BY_HAND][heard:]
     for number, transition in enumerate(transitions[known:], known):

@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 from optimist.agents.agent import Agent
 from optimist.arrays import FloatArray
 from optimist.box import Box
+from optimist.given import array_of, brief, whole
 from optimist.planning import Policy
 from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.errors import RunError
+from optimist.runs.headers import of_run, require_settings, require_whole
 from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact
 from optimist.runs.progress import LearningProgress
@@ -73,7 +75,9 @@ class Session(Generic[A]):
         store = RunStore.open(Path(run), writing=writing)
         try:
             header = checked_header(store, task)
-            agent = make(header["settings"], header["seed"])
+            with of_run(run):
+                agent = make(header["settings"], header["seed"])
+                require_settings(header["settings"], agent.settings.model_dump(mode="json"), whole=False)
             self = cls.of(agent, env, name=header["agent"], problem=header.get("problem"))
             self._store = store
             if writing and env is not None:
@@ -108,9 +112,8 @@ class Session(Generic[A]):
         """
         if total_timesteps is None and episodes is None:
             raise ValueError("`learn` must be given `total_timesteps` or `episodes`; got neither.")
-        for name, value in (("total_timesteps", total_timesteps), ("episodes", episodes)):
-            if value is not None and value < 1:
-                raise ValueError(f"`{name}` must be at least 1; got {value}.")
+        total_timesteps = None if total_timesteps is None else whole("`total_timesteps`", total_timesteps, 1)
+        episodes = None if episodes is None else whole("`episodes`", episodes, 1)
         if self.env is None:
             raise ValueError("`learn` must have an environment; got none. Call `set_env` first.")
         most = None if total_timesteps is None else self.num_timesteps + total_timesteps
@@ -273,12 +276,14 @@ class Session(Generic[A]):
         self.close()
 
     def _states(self, observations: ArrayLike) -> FloatArray:
-        states = np.array(observations, dtype=np.float64)
+        states = array_of("Observations", observations)
         n_dims = self.task.box.n_dims
         if states.ndim not in (1, 2) or states.shape[-1] != n_dims:
             raise ValueError(
                 f"Observations must have shape ({n_dims},) or (n, {n_dims}); got {states.shape}."
             )
+        if not np.isfinite(states).all():
+            raise ValueError(f"Observations must be finite; got {brief(states.tolist())}.")
         return np.atleast_2d(states)
 
 
@@ -287,6 +292,7 @@ def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
     header = store.header
     if not {"task", "settings", "seed", "agent"} <= set(header):
         raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
+    require_whole(header, store.directory)
     require_same_task(header["task"], task, store.directory)
     return header
 

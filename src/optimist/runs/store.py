@@ -22,6 +22,7 @@ from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, RunError
 from optimist.runs.files import RECORD, is_there, require_regular
+from optimist.runs.headers import check_run_header
 from optimist.runs.lock import take_lock
 from optimist.runs.record import EpisodeRow, Mark, Record, read_record
 from optimist.runs.tables import FORMAT_VERSION, TABLES
@@ -146,7 +147,9 @@ class RunStore:
     def header(self) -> dict[str, Any]:
         """Settings and all that says what the run is."""
         with told(self.directory):
-            return self.record.header
+            document = self.record.header
+        check_run_header(document, self.directory)
+        return document
 
     def want(self, episodes: int) -> None:
         """Record how many episodes the run is to have, for whoever resumes it."""

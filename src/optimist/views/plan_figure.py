@@ -62,12 +62,38 @@ def check_target(file: Path) -> None:
         ) from None
 
 
+def draw_line(
+    q_function: QFunction, controls: FloatArray, path: FloatArray, title: str, names: tuple[str, ...]
+) -> Figure:
+    """Value function and greedy control along the only axis, with the path of a rollout [t, 1]; the nodes."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    box = q_function.grid.box
+    xs = np.linspace(box.low[0], box.high[0], RESOLUTION * 4)
+    visited = path[np.isfinite(path).all(axis=1)]
+    figure = Figure(figsize=(15.5, 4.6), layout="constrained")
+    figure.suptitle(title, fontsize=11)
+    left, right, nodes = figure.subplots(1, 3)
+    draw_axes(nodes, q_function.grid, visited, names, "where the nodes are")
+    left.plot(xs, q_function.value(xs[:, np.newaxis]))
+    left.plot(visited[:, 0], q_function.value(visited), ".", color="black", markersize=4, label="rollout")
+    left.set_title("value function", fontsize=10)
+    left.legend(fontsize=8)
+    right.step(xs, q_function.greedy(xs[:, np.newaxis]), where="mid")
+    right.set_yticks(range(len(controls)), [", ".join(f"{value:g}" for value in row) for row in controls])
+    right.set_title("greedy policy", fontsize=10)
+    for axes in (left, right):
+        axes.set_xlabel(names[0])
+        axes.set_xlim(xs[0], xs[-1])
+    return figure
+
+
 def draw_plan(
     q_function: QFunction,
-    shown: Slice,
     controls: FloatArray,
     path: FloatArray,
     title: str,
+    shown: Slice,
 ) -> Figure:
     """Value function and greedy control over a slice, with the path of a rollout [t, d]; and the nodes."""
     from matplotlib.figure import Figure  # noqa: PLC0415
