@@ -1,12 +1,13 @@
 # make run     learn mountain car from nothing, print the learning curve, draw what was learned
 # make test    lint, types, architecture, tests
 # make bench   measure us and the peers, write benchmarks/results.json and benchmarks/README.md
+# make audit   known vulnerabilities in what is installed
 # make install .venv with everything
 
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: install run test bench
+.PHONY: install run test bench audit
 
 install: .venv/installed
 
@@ -30,3 +31,10 @@ test: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+# pip-audit has dependencies of its own, and stays out of the way. It fails where it cannot ask anybody.
+audit: install
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet pip-audit
+	.venv-audit/bin/pip-audit --strict --skip-editable \
+		--path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')

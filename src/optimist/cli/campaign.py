@@ -139,7 +139,8 @@ def _swept(experiment: Experiment, results: Path, where: Where) -> list[Outcome]
 def _campaign_progress(name: str, specs: Sequence[RunSpec]) -> Iterator[OnOutcome]:
     """One bar for the whole campaign, on standard error, when that is a terminal."""
     columns = (BarColumn(30), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+    hidden = not sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True, quiet=hidden), disable=hidden) as bar:
         task = bar.add_task(name, total=len(specs))
         failed: list[str] = []
 

@@ -76,7 +76,7 @@ def main() -> None:
 def _refusal(error: Any) -> str:
     """What is wrong with the words on the command line, in one line: no boxes in a script's log."""
     command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "optimist"
-    said = error.format_message().rstrip(".")
+    said = error.format_message().rstrip(".") or "A command must be named"
     return f"{said}. `{command} --help` says what there is."
 
 

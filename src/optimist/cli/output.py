@@ -33,7 +33,8 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
     """Yields a function that says how far the work is; silent unless standard error is a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     hidden = not sys.stderr.isatty()
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden)
+    console = Console(stderr=True, quiet=hidden)  # an older rich ends what it does not show with a line
+    bar = Progress(*columns, console=console, transient=True, disable=hidden)
     with redirect_stdout(sys.stderr), bar:  # what somebody's own code prints is no result
         task = bar.add_task(what)
         yield lambda text: bar.update(task, description=f"{what}: {text}")

@@ -35,9 +35,11 @@ class RegressorSettings(Settings):
         300  # points the likelihood is optimised on, drawn at random
     )
     max_basis: Count = 1000
-    basis_tolerance: Annotated[float, Field(ge=0.0)] = 1e-2  # times the noise variance; see `gp.basis`
+    basis_tolerance: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = (
+        1e-2  # times the noise variance; see `gp.basis`
+    )
     # hyperparameters are looked for again when there are so many times the data
-    refit_growth: Annotated[float, Field(ge=1.0)] = 1.25
+    refit_growth: Annotated[float, Field(ge=1.0, allow_inf_nan=False)] = 1.25
 
 
 @dataclass(frozen=True, eq=False)

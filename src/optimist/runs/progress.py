@@ -28,7 +28,8 @@ class LearningProgress:
         """A listener that shows a bar up to `most` transitions or so many episodes, if `wanted`."""
         columns = (SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
         visible = wanted and sys.stderr.isatty()
-        with Progress(*columns, console=Console(stderr=True), transient=True, disable=not visible) as bar:
+        console = Console(stderr=True, quiet=not visible)
+        with Progress(*columns, console=console, transient=True, disable=not visible) as bar:
             task = bar.add_task("learning", total=episodes if most is None else most, completed=done)
             yield cls(bar, task, by_episode=most is None)
 
