@@ -64,7 +64,9 @@ def check(run: str | Path, *, void: Iterable[int] = (), salvage: str | Path | No
         if rows is None:
             raise DamagedError(f"A run to salvage must have settings that can be read; got {directory}.")
         RunStore.filled(Path(salvage), rows).close()
-    counts = {name: len((rows or {}).get(name, ())) for name in ("transitions", "episodes", "plans")}
+    whole = rows or {}
+    counts = {name: len(whole.get(name, ())) for name in ("transitions", "episodes")}
+    counts["plans"] = len({row[0] for row in whole.get("plans", ())})  # one made again counts once
     return Checked(
         run=str(run),
         ok=not problems,
