@@ -179,6 +179,8 @@ class GPRMaxAgent:
             # what woke it was no news, and neither is what follows from it
             self.knowledge, self._tried_unknown = replace(knowledge, settled=True), False
             return
+        if woken:
+            knowledge = self.knowledge = replace(knowledge, drifts=())
         if knowledge.settled and (transition.terminated or transition.truncated):
             knowledge = self._after_episode(knowledge)
         predicted, uncertainty = self._predicted(knowledge, transition)
@@ -186,7 +188,7 @@ class GPRMaxAgent:
         if knowledge.settled and (
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
-            self.knowledge, self._woken = replace(knowledge, settled=False, drifts=()), True
+            self.knowledge, self._woken = replace(knowledge, settled=False), True
 
     def _after_episode(self, knowledge: Knowledge) -> Knowledge:
         """Wake up if the episode that just ended earned clearly less than it should have from its start."""
@@ -255,7 +257,7 @@ class GPRMaxAgent:
         seen = self.doubts.of(self.transitions)
         drifts: tuple[Drift, ...] = ()
         if previous is not None:
-            drifts = (*previous.drifts, self._drift(previous, model))
+            drifts = (*(() if self._woken else previous.drifts), self._drift(previous, model))
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
         settled = settings.stopping.settled(drifts) and not self._tried_unknown

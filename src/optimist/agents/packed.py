@@ -114,7 +114,7 @@ class Unpacking:
             "n_transitions": said.n_transitions > count,
             "n_updates": said.n_updates > 1000 + 10 * count,
             "drifts": len(drifts) >= said.n_updates,
-            "settled": said.settled and bool(drifts) and not self.settings.stopping.settled(drifts),
+            "settled": said.settled and not self.settings.stopping.settled(drifts),
             "marks": max([*said.marks.by_hand, *said.marks.unexplained], default=0) > count,
             "plan.sweeps": said.plan.sweeps > self.settings.planning.max_sweeps,
             "mean_hold": said.mean_hold > said.layout.hold,

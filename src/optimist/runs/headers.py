@@ -56,6 +56,7 @@ class AgentHeader(Said):
     seed: Seed
     task: TaskSaid
     knowledge: Document | None
+    record: Annotated[str, Field(max_length=64)] | None = None  # digest of the last transition in the run
     checksums: dict[str, Digest]
     sha256: Digest
 
