@@ -13,6 +13,7 @@ from gymnasium.wrappers import OrderEnforcing, TimeLimit
 import optimist
 from optimist import Discretisation, GPRMax
 from optimist.agents import AgentSettings, settings_of
+from optimist.agents.settings import PlanningOptions
 from optimist.models import GPDynamics
 from optimist.runs import Event, RunStore, Stepped, Updated
 from tests.environments.test_adapter import Spot, free, mountain_car
@@ -23,11 +24,12 @@ EPISODE = 12  # steps
 
 def short_settings(agent: str = "gp-rmax-exp", preset: str = "ours") -> AgentSettings:
     settings = settings_of(agent, preset=preset, grid=Discretisation(nodes=(9, 9)))
-    return settings if preset == "paper" else settings.model_copy(update={"first_plans": (5, 10, 20, 35)})
+    changes = {"first_plans": (5, 10, 20, 35), "planning": PlanningOptions(depth=2)}
+    return settings if preset == "paper" else settings.model_copy(update=changes)
 
 
 def car(max_episode_steps: int = EPISODE) -> gymnasium.Env[Any, Any]:
-    return TimeLimit(OrderEnforcing(ShortSystem("mountain-car")), max_episode_steps)
+    return TimeLimit(OrderEnforcing(ShortSystem("mountain-car", 20)), max_episode_steps)
 
 
 def made(env: gymnasium.Env[Any, Any] | None = None, **chosen: Any) -> GPRMax:

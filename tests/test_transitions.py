@@ -141,3 +141,28 @@ def test_stepped_transitions_are_checked_too() -> None:
         Transitions.stepped(np.array([[0.0], [np.nan]]), np.zeros(2, dtype=np.int64), np.zeros((2, 1)))
     with pytest.raises(ValueError, match="must be states and next states"):
         Transitions.stepped(np.zeros((2, 1)), np.zeros(3, dtype=np.int64), np.zeros((2, 1)))
+
+
+def chain_of(*ends: bool) -> Transitions:
+    """Transitions along a line, some of which end an episode; the next begins elsewhere."""
+    n = len(ends)
+    states = np.arange(n, dtype=np.float64)[:, np.newaxis]
+    return Transitions(
+        states, np.zeros(n, dtype=np.int64), np.ones(n), states + 1.0, np.array(ends), np.zeros(n, bool)
+    )
+
+
+def test_without_leaves_out_what_is_named_and_begins_no_episode_by_that() -> None:
+    whole = chain_of(False, False, False, True, False, False)
+    assert whole.begins.tolist() == [True, False, False, False, True, False]
+    left = whole.without({2, 6})
+    assert left.states[:, 0].tolist() == [0.0, 2.0, 3.0, 4.0]
+    assert left.begins.tolist() == [True, False, False, True]
+    assert left.without({1}).begins.tolist() == [False, False, True]
+    assert whole.without(set()) is whole
+
+
+def test_without_all_beginnings_the_first_begins() -> None:
+    left = chain_of(False, False, False).without({1})
+    assert left.begins.tolist() == [True, False]
+    assert len(chain_of(False, False).without({1, 2})) == 0

@@ -1,7 +1,8 @@
 """Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
 
 GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable, `plan`
-plans with known dynamics. Importing the package registers its environments with Gymnasium.
+plans with known dynamics, `check` looks whether a recorded run is whole. Importing the package registers its
+environments with Gymnasium.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from optimist.grid import Grid
     from optimist.learner import GPRMax
     from optimist.planning import plan
+    from optimist.runs.check import check
     from optimist.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Box", "Discretisation", "GPRMax", "Grid", "Task", "adapt", "plan", "__version__"]
+__all__ = ["Box", "Discretisation", "GPRMax", "Grid", "Task", "adapt", "check", "plan", "__version__"]
 
 # Loaded when they are used: importing the package is quick.
 _HOMES = {
@@ -35,6 +37,7 @@ _HOMES = {
     "Grid": "optimist.grid",
     "Task": "optimist.task",
     "adapt": "optimist.environments.adapter",
+    "check": "optimist.runs.check",
     "plan": "optimist.planning",
 }
 

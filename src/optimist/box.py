@@ -14,6 +14,8 @@ from optimist.given import array_of, brief
 MAX_DIMS = 6
 NARROWEST, WIDEST = 1e-290, 1e290  # of an axis: what is divided by its width stays finite
 
+FARTHEST = 10.0  # widths outside of a box: further away nothing can be planned
+
 
 @dataclass(frozen=True, eq=False)
 class Box:
@@ -110,6 +112,12 @@ class Box:
         points = np.asarray(points, dtype=np.float64)
         inside = (points >= self.low) & (points <= self.high)
         return np.asarray((inside | (self.periodic & np.isfinite(points))).all(axis=-1))
+
+    def near(self, points: FloatArray) -> BoolArray:
+        """Which points [..., d] are in it or not too far outside for anything to be said there.  [...]"""
+        with np.errstate(all="ignore"):
+            out = np.where(self.periodic, 0.0, np.abs(points - self.clip(points)) / self.widths)
+        return np.asarray((out <= FARTHEST).all(axis=-1))
 
     def displacement(self, states: FloatArray, next_states: FloatArray) -> FloatArray:
         """`next_states - states`, the short way round on periodic axes: in [-period/2, period/2)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,21 +34,25 @@ class Transitions:
     next_states: FloatArray  # [n, d]
     terminated: BoolArray  # [n]
     truncated: BoolArray  # [n]
+    begun: BoolArray | None = None  # [n], which begin an episode; None: as it looks
 
     def __post_init__(self) -> None:
         actions = np.asarray(self.actions)
         if not np.issubdtype(actions.dtype, np.integer) and actions.size:
             raise ValueError(f"`actions` must be whole numbers; got {actions.dtype}.")
-        kinds = {"actions": np.int64, "terminated": np.bool_, "truncated": np.bool_}
+        kinds = {"actions": np.int64, "terminated": np.bool_, "truncated": np.bool_, "begun": np.bool_}
         for name in self.__dataclass_fields__:
             given = getattr(self, name)
+            if given is None:
+                continue
             if not isinstance(given, np.ndarray) or given.dtype.kind not in "biuf":
                 given = array_of(f"`{name}`", given)
             column: NDArray[np.generic] = np.array(given, dtype=kinds.get(name, np.float64))
             column.setflags(write=False)
             object.__setattr__(self, name, column)
         shape = self.states.shape
-        columns = (self.actions, self.rewards, self.terminated, self.truncated)
+        columns = [self.actions, self.rewards, self.terminated, self.truncated]
+        columns += [] if self.begun is None else [self.begun]
         if len(shape) != 2 or self.next_states.shape != shape or any(c.shape != shape[:1] for c in columns):
             raise ValueError(
                 "The columns of transitions must be states and next states [n, d] and others [n]; got "
@@ -89,15 +93,34 @@ class Transitions:
     @property
     def begins(self) -> NDArray[np.bool_]:
         """Which of them begin an episode: the first, those after an end, those that do not go on.  [n]"""
+        if self.begun is not None:
+            return self.begun
         fresh = np.ones(len(self), dtype=np.bool_)
         if len(self) > 1:
             apart = (self.states[1:] != self.next_states[:-1]).any(axis=1)
             fresh[1:] = self.terminated[:-1] | self.truncated[:-1] | apart
         return fresh
 
+    def without(self, numbers: Collection[int]) -> Transitions:
+        """All but those of these numbers (from 1). What follows them does not begin an episode by that."""
+        if not numbers:
+            return self
+        kept = np.ones(len(self), dtype=np.bool_)
+        kept[np.array(sorted(numbers), dtype=np.int64) - 1] = False
+        return self.only(kept)
+
+    def only(self, kept: BoolArray) -> Transitions:
+        """Some of them [n]. What follows those left out does not begin an episode by that."""
+        columns = {name: getattr(self, name)[kept] for name in self.__dataclass_fields__ if name != "begun"}
+        begun = self.begins[kept]
+        begun[:1] |= not begun.any()
+        return replace(self, **columns, begun=begun)
+
     def rows(self) -> list[Transition]:
         """One by one: the opposite of `of`."""
-        columns = (getattr(self, name) for name in self.__dataclass_fields__)
+        columns = (
+            self.states, self.actions, self.rewards, self.next_states, self.terminated, self.truncated,
+        )  # fmt: skip
         return [
             Transition(row[0], int(row[1]), float(row[2]), row[3], bool(row[4]), bool(row[5]))
             for row in zip(*columns, strict=True)

@@ -91,7 +91,7 @@ def short_run(name: str, most: int | None = None) -> dict[str, Any]:
     }
     if isinstance(run, GPRMax):
         seen = run.transitions
-        columns = (getattr(seen, column) for column in seen.__dataclass_fields__)
+        columns = (getattr(seen, column) for column in seen.__dataclass_fields__ if column != "begun")
         found |= {
             "actions": "".join(map(str, seen.actions.tolist())),
             "plans": plans,

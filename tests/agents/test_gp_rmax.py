@@ -199,7 +199,7 @@ def test_an_agent_brought_back_to_any_moment_goes_on_as_it_did(agent: str) -> No
     undisturbed = made(settings_for(agent), seed=2)
     moments = lived(undisturbed, 45, HERE)
     transitions = undisturbed.transitions
-    for moment in (moments[k] for k in (0, 4, 5, 6, 8, 10, 21, 35, 44)):
+    for moment in (moments[k] for k in (0, 4, 5, 6, 21, 44)):
         again = made(settings_for(agent), seed=2)
         again.restore(transitions[: moment.n_transitions], moment.packed)
         for transition in transitions[moment.n_transitions :]:

@@ -6,7 +6,6 @@ import os
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -24,9 +23,12 @@ from optimist.experiments.problems import find_problem
 from optimist.runs import RunStore
 from optimist.systems import gymnasium_id
 from tests.cli.running import Say, SayJson, heed_ctrl_c, only_object, require_refused, run
-from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded
+from tests.quick import short_episodes
+from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded, rewritten
 
-SETTINGS = """
+SELDOM = "first_plans = [5, 20, 60]\nreplan_every = 60\n"  # plans
+SETTINGS = f"""
+{SELDOM}
 [grid]
 nodes = [21, 21]
 [planning]
@@ -102,11 +104,12 @@ def test_from_python_and_by_the_command_the_same_is_learned(
     file = tmp_path / "settings.toml"
     plans = "first_plans = [10, 40]\nreplan_every = 100\n"
     file.write_text(plans + "[grid]\nbudget = 300\n[planning]\ndepth = 1\n")
-    result = say_json(
-        "learn", name, "--episodes", "2", "--seed", "3", "--run", str(tmp_path / "command"),
-        "--settings", str(file),
-    )  # fmt: skip
-    env = gymnasium.make(gymnasium_id(name))
+    with short_episodes(100):
+        result = say_json(
+            "learn", name, "--episodes", "2", "--seed", "3", "--run", str(tmp_path / "command"),
+            "--settings", str(file),
+        )  # fmt: skip
+        env = gymnasium.make(gymnasium_id(name))
     settings = settings_of("gp-rmax-exp", file=file)
     with GPRMax(env, settings=settings, seed=3, run=tmp_path / "python") as learner:
         learner.learn(episodes=2)
@@ -340,20 +343,18 @@ def test_ctrl_c_ends_with_a_sentence_that_says_how_to_go_on_and_it_does(
 
 
 def test_ctrl_c_while_a_run_is_brought_back_says_how_to_go_on_too(tmp_path: Path, say: Say) -> None:
-    (tmp_path / "slow.toml").write_text("replan_every = 2\n[grid]\nnodes = [71, 71]\n")
+    (tmp_path / "slow.toml").write_text("[grid]\nnodes = [41, 41]\n[planning]\ndepth = 1\n")
     car, file = find_problem("mountain-car"), tmp_path / "slow.toml"
     with start_run(car, "gp-rmax-exp", seed=0, run=tmp_path / "whole", file=file) as learner:
         assert isinstance(learner, GPRMax)
-        learner.learn(50)
-    directory = cut_short(tmp_path / "whole", tmp_path / "run", 50)
-    with sqlite3.connect(directory / "run.sqlite") as connection:
-        connection.execute("DELETE FROM plans")
-    connection.close()
+        learner.learn(32)
+    directory = cut_short(tmp_path / "whole", tmp_path / "run", 32)
+    rewritten(directory, lambda rows: rows["plans"].clear())
     code, out, err = interrupted((directory / "agent.optimist").exists, "resume", str(directory), "--json")
     assert (code, out) == (1, "")
     assert "Traceback" not in err
     assert f"optimist resume {directory}" in err
-    assert n_recorded(directory) == 50
+    assert n_recorded(directory) == 32
 
 
 # --- bad input: one sentence, exit code 2, nothing left behind ---
@@ -540,12 +541,13 @@ def run_with_small_files(limit: int, *arguments: str) -> subprocess.CompletedPro
 
 
 @pytest.mark.parametrize(
-    ("what", "nodes", "most"), [("record", 21, 60), ("checkpoint", 101, 5)]
+    ("what", "nodes", "most"), [("record", 21, 60), ("checkpoint", 85, 5)]
 )  # the record grows with every transition; the agent on a large grid is larger from the start
 def test_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_space(
     tmp_path: Path, say: Say, what: str, nodes: int, most: int
 ) -> None:
-    (tmp_path / "settings.toml").write_text(f"[grid]\nnodes = [{nodes}, {nodes}]\n[planning]\ndepth = 1\n")
+    chosen = f"{SELDOM}[grid]\nnodes = [{nodes}, {nodes}]\n[planning]\ndepth = 1\n"
+    (tmp_path / "settings.toml").write_text(chosen)
     arguments = ["learn", "mountain-car", "--episodes", "1", "--settings", str(tmp_path / "settings.toml")]
     full, roomy = tmp_path / "full", tmp_path / "roomy"
     ran = run_with_small_files(150_000, *arguments, "--run", str(full), "--json")

@@ -186,8 +186,9 @@ name = "carts"
 [[runs]]
 problems = ["my_cart.py:make_env"]
 agents = ["gp-rmax-exp"]
+preset = "paper"
 seeds = 2
-episodes = 1
+episodes = 3
 """
 
 
@@ -205,7 +206,8 @@ def test_it_is_swept_from_anywhere_its_file_beside_the_experiment(
     for seed, name in enumerate(ids):
         with RunStore.open(elsewhere / "results" / name, writing=False) as store:
             assert (store.header["problem"], store.header["seed"]) == ("my_cart.py:make_env", seed)
-            assert [row.steps for row in store.episodes()] == [STEPS]
+            assert [row.steps for row in store.episodes()] == [STEPS] * 3
+            assert len(store.plans()) == 1
     code, out, err = say(*sweep, "--workers", "1")  # again: all is there
     assert (code, err) == (0, "")
     assert "0 runs done, 2 recorded before" in out

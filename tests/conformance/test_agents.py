@@ -6,7 +6,7 @@ and which environment are different matters: not every pair of them is tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -33,8 +33,15 @@ from optimist.runs.loop import Ended
 from optimist.systems import NAMES
 from optimist.task import Task
 from tests.environments.test_adapter import cart_pole, mountain_car, pendulum
+from tests.quick import short_episodes
 
 COLUMNS = ("states", "actions", "rewards", "next_states", "terminated", "truncated")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short() -> Iterator[None]:
+    with short_episodes(40):
+        yield
 
 
 def nodes_for(n_dims: int) -> tuple[int, ...]:

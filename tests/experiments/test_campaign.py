@@ -25,7 +25,8 @@ from optimist.experiments.problems import find_problem
 from optimist.experiments.specs import Experiment, Group, RunSpec
 from optimist.runs import EpisodeRow, RunStore
 from tests.experiments.own_problem import MY_CART, n_executed, write_my_cart
-from tests.runs.recording import bits, cut_short
+from tests.quick import quick_defaults
+from tests.runs.recording import bits, cut_short, rewritten, with_header
 
 CAR = ("mountain-car",)
 # the paper's settings are the quickest: few plans, nothing rehearsed
@@ -46,15 +47,6 @@ def made(spec: RunSpec, root: Path) -> Made:
 
 def statuses(outcomes: list[Outcome]) -> list[str]:
     return [outcome.status for outcome in outcomes]
-
-
-def edit_header(directory: Path, edit: Callable[[Header], object]) -> None:
-    connection = sqlite3.connect(directory / "run.sqlite")
-    header = json.loads(connection.execute("SELECT document FROM header").fetchone()[0])
-    edit(header)
-    with connection:
-        connection.execute("UPDATE header SET document = ?", (json.dumps(header),))
-    connection.close()
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -143,9 +135,7 @@ def test_an_interrupted_run_is_resumed_and_ends_as_an_undisturbed_one(results: P
 def test_an_interrupted_run_of_sarsa_is_resumed_and_ends_as_an_undisturbed_one(
     n_episodes: int, copied: Path, results: Path
 ) -> None:
-    with sqlite3.connect(QUICK[0].directory(copied) / "run.sqlite") as connection:
-        connection.execute("DELETE FROM episodes WHERE episode > ?", (n_episodes,))
-    connection.close()
+    rewritten(QUICK[0].directory(copied), lambda rows: rows["episodes"].__delitem__(slice(n_episodes, None)))
     outcomes = run_campaign(QUICK, copied, workers=1)
     assert statuses(outcomes) == ["done", "skipped", "skipped", "skipped"]
     assert made(QUICK[0], copied) == made(QUICK[0], results)
@@ -175,7 +165,7 @@ def empty_file(directory: Path) -> None:
 
 
 def no_settings(directory: Path) -> None:
-    edit_header(directory, lambda header: [header.pop(name) for name in ("agent", "problem", "settings")])
+    with_header(directory, lambda header: [header.pop(name) for name in ("agent", "problem", "settings")])
 
 
 def no_episodes_table(directory: Path) -> None:
@@ -247,7 +237,7 @@ def other_task(header: Header) -> None:
 def test_another_run_in_its_place_is_refused_in_one_sentence_and_kept(
     edit: Callable[[Header], None], spec: RunSpec, copied: Path
 ) -> None:
-    edit_header(spec.directory(copied), edit)
+    with_header(spec.directory(copied), edit)
     shutil.rmtree(QUICK[3].directory(copied))
     before = contents(copied)
     with pytest.raises(ValueError, match=r"must be|must have") as refused:
@@ -332,12 +322,13 @@ def test_code_of_ones_own_is_run_once_to_look_at_many_recorded_runs(
     monkeypatch.setattr(sys, "path", sys.path.copy())
     file = write_my_cart(tmp_path)
     carts = Group(problems=(f"{file}:make_env",), agents=("gp-rmax-noexp",), seeds=3, episodes=1)
-    assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["done"] * 3
-    before = n_executed(file)
-    assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["skipped"] * 3
+    with quick_defaults():
+        assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["done"] * 3
+        before = n_executed(file)
+        assert statuses(run_campaign(carts.specs("carts"), tmp_path, workers=1)) == ["skipped"] * 3
     assert n_executed(file) == before + 1
     file.write_text(MY_CART.replace("discount=0.95", "discount=0.9"), encoding="utf-8")
-    with pytest.raises(ValueError, match="must have the task of this version and preset"):
+    with quick_defaults(), pytest.raises(ValueError, match="must have the task of this version and preset"):
         run_campaign(carts.specs("carts"), tmp_path, workers=1)
 
 

@@ -20,14 +20,16 @@ from optimist.experiments.specs import RunSpec, read_experiment
 from optimist.runs import EpisodeRow, RunStore
 from tests.runs.recording import bits
 
-EXPERIMENT = """
+EPISODES = 6  # of GP-RMAX; with the paper's settings, which are the quickest
+EXPERIMENT = f"""
 name = "trial"
 
 [[runs]]
 problems = ["mountain-car"]
 agents = ["gp-rmax-exp"]
+preset = "paper"
 seeds = 2
-episodes = 1
+episodes = {EPISODES}
 
 [[runs]]
 problems = ["mountain-car"]
@@ -159,7 +161,7 @@ def in_the_middle(root: Path) -> int:
         transitions = connection.execute("SELECT count(*) FROM transitions").fetchone()[0]
         episodes = connection.execute("SELECT count(*) FROM episodes").fetchone()[0]
         connection.close()
-        count += transitions > 5 and episodes == 0
+        count += transitions > 5 and episodes < EPISODES
     return count
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from optimist.planning import roll_out
 from optimist.runs import RunError, RunStore, Session
 from optimist.runs.loop import reset_seed
 from tests.experiments.own_problem import STEPS, write_my_cart
-from tests.runs.recording import Line
+from tests.runs.recording import Line, with_header
 
 
 class Brake:
@@ -142,9 +141,7 @@ def test_a_record_without_an_agent_is_damaged_and_one_of_an_unknown_agent_is_ref
 def test_a_record_without_settings_is_damaged(agent: str, tmp_path: Path) -> None:
     problem = find_problem("mountain-car")
     start_run(problem, agent, seed=0, run=tmp_path / "run").close()
-    with sqlite3.connect(tmp_path / "run" / "run.sqlite") as connection:
-        connection.execute("UPDATE header SET document = json_remove(document, '$.settings')")
-    connection.close()
+    with_header(tmp_path / "run", lambda header: header.pop("settings"))
     with pytest.raises(RunError, match="is damaged"):
         open_run(tmp_path / "run", writing=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from optimist.planning import roll_out
 from optimist.runs import EpisodeRow, Event, RunError, RunStore
 from optimist.runs.loop import Ended, reset_seed
 from optimist.systems import PAPER, SYSTEMS
+from tests.runs.recording import rewritten, with_header
 
 
 def recorded(directory: Path) -> list[EpisodeRow]:
@@ -115,9 +115,12 @@ def test_a_run_can_be_made_longer_and_is_never_made_shorter(tmp_path: Path) -> N
 
 def test_a_record_that_does_not_come_out_again_is_not_continued(tmp_path: Path) -> None:
     learned("mountain-car", "sarsa-coarse", seed=0, episodes=20, directory=tmp_path)
-    with sqlite3.connect(tmp_path / "run.sqlite") as connection:
-        connection.execute("UPDATE episodes SET total_reward = -1 WHERE episode = 13")
-    connection.close()
+
+    def change(rows: dict[str, list[Any]]) -> None:
+        steps, _, *others = rows["episodes"][12]
+        rows["episodes"][12] = (steps, -1.0, *others)
+
+    rewritten(tmp_path, change)
     before = recorded(tmp_path)
     with pytest.raises(RunError, match="must come out again as it was recorded; episode 13 does not"):
         gone_on(tmp_path, episodes=30)
@@ -210,9 +213,7 @@ def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
     problem = find_problem("mountain-car")
     learned("mountain-car", "sarsa-coarse", seed=0, episodes=2, directory=tmp_path / "run")
     shutil.copytree(tmp_path / "run", tmp_path / "other")
-    with sqlite3.connect(tmp_path / "other" / "run.sqlite") as connection:
-        connection.execute("UPDATE header SET document = replace(document, 'sarsa-coarse', 'gp-rmax-exp')")
-    connection.close()
+    with_header(tmp_path / "other", lambda header: header.update(agent="gp-rmax-exp"))
     with pytest.raises(ValueError, match="must not have unknown keys; got 'tilings'"):
         open_run(tmp_path / "other", writing=True)
     with pytest.raises(ValueError, match="must be new"):

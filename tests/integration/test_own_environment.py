@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from optimist.cli.main import app
+from tests.quick import quick_defaults
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "usage" / "your-environment.md"
 
@@ -18,22 +22,23 @@ def block(kind: str, begins: str) -> str:
     return mine
 
 
-def test_the_commands_of_the_tutorial_do_what_it_says(tmp_path: Path) -> None:
+def test_the_commands_of_the_tutorial_do_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process; `tests/cli` has them in their own, the sweep in many."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.delitem(sys.modules, "my_cart", raising=False)  # of another folder
     (tmp_path / "my_cart.py").write_text(block("python", "# my_cart.py"))
     (tmp_path / "carts.toml").write_text(block("toml", 'name = "carts"'))
     printed = {}
     for line in block("console", "optimist learn my_cart.py").splitlines():
         name, *words = line.split()
         assert name == "optimist"
-        ran = subprocess.run(
-            [sys.executable, "-m", "optimist", *words, "--json"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        printed[words[0]] = json.loads(ran.stdout)
+        here = ["--workers", "1"] if words[0] == "sweep" else []
+        with quick_defaults():
+            app([*words, *here, "--json"], standalone_mode=False)
+        printed[words[0]] = json.loads(capsys.readouterr().out)
     assert set(printed) == {"learn", "resume", "evaluate", "sweep"}
     assert (tmp_path / "cart.png").stat().st_size > 0
     assert [row["episode"] for row in printed["resume"]["episodes"]] == [1, 2, 3]

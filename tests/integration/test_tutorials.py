@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import quick_defaults
+
 USAGE = Path(__file__).parents[2] / "docs" / "usage"
 CASES = ["learning.md", "your-environment.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -28,4 +30,5 @@ def test_a_tutorial_runs_as_printed(name: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     source = script(name)
     assert "import optimist" in source
-    exec(compile(source, str(USAGE / name), "exec"), {"__name__": "__main__"})
+    with quick_defaults():
+        exec(compile(source, str(USAGE / name), "exec"), {"__name__": "__main__"})

@@ -67,6 +67,23 @@ def test_out_through_two_sides_counts_the_farther() -> None:
     assert OPEN.shares(GRID, both) == OPEN.shares(GRID, one) == pytest.approx(2.0 / 3.0)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [1e30, 1e300, np.inf])
+def test_however_far_out_it_is_worth_the_worst(far: float) -> None:
+    states = np.array([[far, 4.0, 0.5], [0.0, -far, 0.5], [far, far, 0.5], [-far, 4.0, 0.5]])
+    assert OPEN.shares(GRID, states).tolist() == [1.0, 1.0, 1.0, 0.0]  # the last side is closed
+    assert OPEN.valued(GRID, states, IDLE, np.full(4, 10.0)).tolist() == [-50.0, -50.0, -50.0, 10.0]
+
+
+def test_a_cell_is_one_of_a_uniform_grid_wherever_the_nodes_are() -> None:
+    """So that how far out something is does not hang on where nodes were placed."""
+    spaced = Grid.spaced(BOX, [5, 9, 4], [2.0, 0.5, 1.0])
+    states = np.random.default_rng(2).uniform(BOX.low - 3.0, BOX.high + 3.0, size=(40, 3))
+    np.testing.assert_array_equal(OPEN.shares(spaced, states), OPEN.shares(GRID, states))
+    twice = OPEN.shares(Grid.uniform(BOX, [9, 17, 4]), np.array([[1.5, 4.0, 0.5]]))
+    assert twice == pytest.approx(2.0 / 3.0)  # two cells of half the width
+
+
 def test_staying_out_there_for_ever_is_worth_what_it_pays() -> None:
     """Where that is worse than the worst inside: 1 / (1 - discount) times the reward there."""
     task = Task(BOX, np.array([0.0, 1.0]), lambda s, u, n: -7.0 - u[:, 0] + 0.0 * s[:, 0], 0.9, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 
 from optimist.arrays import Actions, BoolArray, FloatArray, IntArray
 from optimist.box import Box
-from optimist.planning import Rehearsal, rehearse, roll_out
-from optimist.planning.rehearsal import MOST_STARTS, Expectation, better, from_around, kinds_of
+from optimist.discretisation import Layout
+from optimist.grid import Grid
+from optimist.planning import Planner, Rehearsal, rehearse, roll_out
+from optimist.planning.rehearsal import MOST_STARTS, Expectation, Starts, better, from_around, kinds_of
+from optimist.steps import imagined_through, known
 from optimist.task import Task
 
 BOX = Box([-np.pi, -2.0], [np.pi, 2.0], periodic=[True, False])
@@ -35,6 +39,7 @@ def upright(states: FloatArray) -> BoolArray:
 
 TASK = Task(BOX, np.array([-1.0, 0.0, 1.0]), effort, 0.95, 0.0, upright, max_steps=30)
 STARTS = np.random.default_rng(0).uniform(BOX.low, BOX.high, (40, 2))
+ALIKE = Starts.alike(STARTS)
 
 
 @dataclass(frozen=True)
@@ -53,18 +58,18 @@ def truly(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArra
 
 
 def test_imagined_through_the_dynamics_themselves_totals_are_those_of_real_episodes() -> None:
-    found, expected = rehearse(TASK, Pushing(), truly, STARTS), roll_out(TASK, swing, Pushing(), STARTS)
+    found, expected = rehearse(TASK, Pushing(), truly, ALIKE), roll_out(TASK, swing, Pushing(), STARTS)
     assert expected.terminated.any()
     assert not expected.terminated.all()
     np.testing.assert_array_equal(found.totals, expected.total_rewards)
-    assert found.total == expected.total_rewards.mean()
+    assert found.total == pytest.approx(expected.total_rewards.mean(), rel=1e-12)
     visited = expected.paths[np.isfinite(expected.paths).all(axis=2)]
     np.testing.assert_array_equal(np.sort(found.states, axis=0), np.sort(visited, axis=0))
 
 
 def test_from_a_single_start_it_is_the_same_as_from_many() -> None:
-    together = rehearse(TASK, Pushing(), truly, STARTS).totals
-    alone = [rehearse(TASK, Pushing(), truly, start[np.newaxis]).total for start in STARTS]
+    together = rehearse(TASK, Pushing(), truly, ALIKE).totals
+    alone = [rehearse(TASK, Pushing(), truly, Starts.alike(start[np.newaxis])).total for start in STARTS]
     np.testing.assert_array_equal(together, alone)
 
 
@@ -76,7 +81,7 @@ def test_who_imagines_is_told_which_start_a_state_belongs_to() -> None:
         assert len(rows) == len(states) == len(controls)
         return BOX.wrap(swing(states, controls) + drifts[rows, np.newaxis])
 
-    found = rehearse(TASK, Pushing(), imagined, STARTS)
+    found = rehearse(TASK, Pushing(), imagined, ALIKE)
     for row in range(0, len(STARTS), 5):
 
         def drifting(states: FloatArray, controls: FloatArray, drift: float = drifts[row]) -> FloatArray:
@@ -94,19 +99,29 @@ def test_starts_that_have_ended_earn_nothing() -> None:
         asked.append(rows.tolist())
         return swing(states, controls)
 
-    found = rehearse(TASK, Pushing(), imagined, starts)
+    found = rehearse(TASK, Pushing(), imagined, Starts.alike(starts))
     assert found.totals[0] == found.totals[2] == 0.0
     assert found.totals[1] < 0.0
     assert all(rows == [1] for rows in asked)
-    assert rehearse(TASK, Pushing(), imagined, starts[[0, 2]]).totals.tolist() == [0.0, 0.0]
+    ended = Starts.alike(starts[[0, 2]])
+    assert rehearse(TASK, Pushing(), imagined, ended).totals.tolist() == [0.0, 0.0]
 
 
 def test_starts_are_not_changed_and_angles_are_wrapped() -> None:
     starts = np.array([[0.3 + 2.0 * np.pi, 0.5]])
     kept = starts.copy()
-    turned = rehearse(TASK, Pushing(), truly, starts)
+    turned = rehearse(TASK, Pushing(), truly, Starts.alike(starts))
     np.testing.assert_array_equal(starts, kept)
-    assert turned.total == pytest.approx(rehearse(TASK, Pushing(), truly, np.array([[0.3, 0.5]])).total)
+    straight = Starts.alike(np.array([[0.3, 0.5]]))
+    assert turned.total == pytest.approx(rehearse(TASK, Pushing(), truly, straight).total)
+
+
+def test_the_total_is_the_mean_over_the_starts_as_each_of_them_counts() -> None:
+    weights = np.random.default_rng(2).dirichlet(np.ones(len(STARTS)))
+    found = rehearse(TASK, Pushing(), truly, Starts(STARTS, weights, len(STARTS)))
+    np.testing.assert_array_equal(found.totals, rehearse(TASK, Pushing(), truly, ALIKE).totals)
+    np.testing.assert_array_equal(found.weights, weights)
+    assert found.total == pytest.approx(np.average(found.totals, weights=weights), rel=1e-12)
 
 
 # --- models that break ---------------------------------------------------------------------------------
@@ -124,7 +139,7 @@ def test_a_path_that_leaves_all_bounds_is_worth_minus_infinity(bad: float, after
             broken[rows == 1, 1] = bad
         return broken
 
-    starts = np.array([[0.0, 0.5], [0.1, 0.2], [0.5, -0.5]])
+    starts = Starts.alike(np.array([[0.0, 0.5], [0.1, 0.2], [0.5, -0.5]]))
     found = rehearse(TASK, Pushing(), imagined, starts)
     sound = rehearse(TASK, Pushing(), truly, starts)
     assert found.totals[1] == found.total == -np.inf
@@ -137,7 +152,7 @@ def test_a_model_that_explodes_breaks_nothing() -> None:
     def exploding(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
         return np.exp(1e3 * np.abs(states))
 
-    found = rehearse(TASK, Pushing(), exploding, STARTS)
+    found = rehearse(TASK, Pushing(), exploding, ALIKE)
     live = ~upright(STARTS)
     assert (found.totals[live] == -np.inf).all()
     assert (found.totals[~live] == 0.0).all()
@@ -151,15 +166,73 @@ def test_once_no_path_is_left_nobody_is_asked_any_more() -> None:
         return -np.ones(len(states))
 
     task = Task(BOX, TASK.controls, picky, 0.95, 0.0, upright, max_steps=5)
-    found = rehearse(task, Pushing(), lambda s, u, rows: np.full_like(s, np.nan), np.zeros((2, 2)))
+    starts = Starts.alike(np.zeros((2, 2)))
+    found = rehearse(task, Pushing(), lambda s, u, rows: np.full_like(s, np.nan), starts)
     assert found.total == -np.inf
+
+
+def blown_up(x: FloatArray) -> FloatArray:
+    """More than can be said from 10 on, with a warning."""
+    return np.exp(x**2 * 8.0)
+
+
+def quietly_blown_up(x: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return blown_up(x)
+
+
+def unsaid(x: FloatArray) -> FloatArray:
+    return np.where(np.abs(x) > 10.0, np.nan, x)
+
+
+def refused(x: FloatArray) -> FloatArray:
+    if (np.abs(x) > 10.0).any():
+        raise ArithmeticError("Nobody goes there.")
+    return x
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("said", [blown_up, quietly_blown_up, unsaid, refused])
+def test_a_reward_that_cannot_be_said_where_the_model_goes_is_worth_minus_infinity(
+    said: Callable[[FloatArray], FloatArray], sign: float
+) -> None:
+    """A model may go where no reward was meant to be asked for; however high it is, nobody is to go there."""
+    task = Task(BOX, TASK.controls, lambda s, u, n: sign * said(n[:, 1]), 0.95, 0.0, max_steps=20)
+    rates = []
+
+    def growing(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        rates.append(2.0 * states[0, 1])
+        return np.column_stack([states[:, 0], 2.0 * states[:, 1]])
+
+    found = rehearse(task, Pushing(), growing, Starts.alike(np.array([[0.3, 1.0]])))
+    assert found.total == -np.inf
+    assert rates == [2.0, 4.0, 8.0, 16.0]
+    assert np.abs(found.states).max() == 8.0  # as far as it could be said
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_looking_ahead_to_what_cannot_be_said_is_worth_minus_infinity_too(depth: int) -> None:
+    """The same with the policy of a plan, which asks for rewards before anybody goes there."""
+    line = Box([-1.0], [1.0])
+    task = Task(line, np.array([-1.0, 1.0]), lambda s, u, n: -quietly_blown_up(n[:, 0]), 0.9, 0.0)
+    made = Planner(task).plan(known(tripled, task.controls), Layout(Grid.uniform(line, [5]), depth=depth))
+    found = rehearse(task, made.policy, imagined_through(tripled), Starts.alike(np.array([[0.9], [-7.0]])))
+    assert found.totals.tolist() == [-np.inf, -np.inf]
+    assert np.isfinite(found.states).all()
+
+
+def tripled(states: FloatArray, controls: FloatArray) -> FloatArray:
+    return 3.0 * states + 0.5 * controls
 
 
 # --- which is better -----------------------------------------------------------------------------------
 
 
-def of(*totals: float) -> Rehearsal:
-    return Rehearsal(np.array(totals), np.empty((0, 2)))
+def of(*totals: float, weights: Sequence[float] | None = None) -> Rehearsal:
+    """That came to these; every start counts the same unless told."""
+    count = len(totals)
+    counted = np.full(count, 1.0 / count) if weights is None else np.array(weights)
+    return Rehearsal(np.array(totals), np.empty((0, 2)), counted)
 
 
 def test_a_challenger_must_promise_clearly_more() -> None:
@@ -185,6 +258,44 @@ def test_anything_is_better_than_a_model_that_broke_and_nothing_is_worse() -> No
     assert better(of(-1e9), broken)
     assert not better(broken, of(-1e9))
     assert not better(broken, broken)
+
+
+def test_gains_count_as_much_as_their_starts() -> None:
+    """A start that counts as much as all the others can make or break a challenger."""
+    halves = [0.5, 1 / 6, 1 / 6, 1 / 6]
+    kept = of(-100.0, -100.0, -100.0, -100.0, weights=halves)
+    assert better(of(-90.0, -99.0, -99.0, -99.0, weights=halves), kept)
+    assert not better(of(-100.9, -99.0, -99.0, -99.0, weights=halves), kept)  # 0.05 in all
+    assert better(of(-100.9, -95.0, -95.0, -95.0, weights=halves), kept)  # 2.05
+    mixed = -102.4, -97.0, -97.0, -97.0
+    assert not better(of(*mixed, weights=halves), kept)  # 0.3
+    assert better(of(*mixed), of(*kept.totals.tolist()))  # counted alike, 1.65, and that is hardly luck
+
+
+@pytest.mark.parametrize(("gain", "wins"), [(6.1, False), (6.2, True)])
+def test_scatter_counts_as_much_as_the_starts(gain: float, wins: bool) -> None:
+    """Half of the weight gains 10 more, half 10 less: a deviation of 10, over 8/3 starts in effect."""
+    weights = [0.5, 0.25, 0.25]
+    kept = of(-100.0, -100.0, -100.0, weights=weights)
+    gains = np.array([10.0, -10.0, -10.0]) + gain
+    assert better(of(*(gains - 100.0).tolist(), weights=weights), kept) == wins
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 6))
+def test_better_is_what_a_naive_count_says(seed: int, count: int) -> None:
+    stream = np.random.default_rng(seed)
+    weights = stream.dirichlet(np.ones(count))
+    totals = stream.normal(-100.0, 20.0, count)
+    others = totals + stream.normal(1.0, 3.0, count)
+    gain = sum(weight * (b - a) for weight, a, b in zip(weights, totals, others, strict=True))
+    scatter = sum(
+        weight * ((b - a) - gain) ** 2 for weight, a, b in zip(weights, totals, others, strict=True)
+    )
+    mean = sum(weight * a for weight, a in zip(weights, totals, strict=True))
+    told = weights.tolist()
+    found = better(of(*others.tolist(), weights=told), of(*totals.tolist(), weights=told))
+    assert found == (gain > 0.01 * abs(mean) and gain > (scatter * (weights**2).sum()) ** 0.5)
 
 
 # --- kinds of starts -----------------------------------------------------------------------------------
@@ -240,25 +351,85 @@ def test_starts_on_both_sides_of_the_seam_are_the_same_kind(turns: int) -> None:
 @pytest.mark.parametrize("count", [1, 3, 10])
 def test_starts_around_are_near_those_that_were_seen(count: int) -> None:
     seen = np.tile([0.3, 0.5], (count, 1))
-    around = from_around(TASK, seen)
+    around, weights, n_seen = from_around(TASK, seen)
     assert len(around) == MOST_STARTS
+    assert n_seen == 1
     np.testing.assert_array_equal(around[0], [0.3, 0.5])
     gaps = np.abs(around[1:] - [0.3, 0.5]) / BOX.widths
     assert (gaps > 0.0).all()
     assert gaps.max() < 0.02
-    np.testing.assert_array_equal(from_around(TASK, seen), around)
+    again = from_around(TASK, seen)
+    np.testing.assert_array_equal(again.states, around)
+    np.testing.assert_array_equal(again.weights, weights)
 
 
 def test_starts_around_have_not_ended() -> None:
     edge = np.array([[np.arccos(-0.8) - 1e-6, 0.0]])
-    around = from_around(TASK, edge)
+    around = from_around(TASK, edge).states
     assert not upright(around).any()
 
 
 def test_many_kinds_of_starts_leave_no_room_for_others() -> None:
-    around = from_around(TASK, STARTS)
+    around, weights, n_seen = from_around(TASK, STARTS)
+    assert n_seen == MOST_STARTS
     assert len(around) == MOST_STARTS
     assert {row.tobytes() for row in around} <= {row.tobytes() for row in STARTS}
+    assert weights.tolist() == [0.25, 0.25, 0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("n_seen", "weights"),
+    [
+        (1, [1 / 2, 1 / 6, 1 / 6, 1 / 6]),
+        (2, [1 / 4, 1 / 4, 1 / 4, 1 / 4]),
+        (3, [1 / 6, 1 / 6, 1 / 6, 1 / 2]),
+        (4, [1 / 4, 1 / 4, 1 / 4, 1 / 4]),  # none around
+        (9, [1 / 4, 1 / 4, 1 / 4, 1 / 4]),
+    ],
+)
+def test_starts_that_were_seen_count_as_much_as_all_those_around_them(
+    n_seen: int, weights: list[float]
+) -> None:
+    seen = np.column_stack([np.linspace(-1.0, 1.0, n_seen), np.zeros(n_seen)])
+    found = from_around(TASK, seen)
+    known_kinds = min(n_seen, MOST_STARTS)
+    rows = {row.tobytes() for row in seen}
+    assert [state.tobytes() in rows for state in found.states] == [
+        row < known_kinds for row in range(MOST_STARTS)
+    ]
+    np.testing.assert_allclose(found.weights, weights, rtol=1e-15)
+
+
+def test_where_all_around_has_ended_the_seen_start_is_all_there_is() -> None:
+    def nearly_everywhere(states: FloatArray) -> BoolArray:
+        ended: BoolArray = states[:, 0] != 0.3
+        return ended
+
+    task = Task(BOX, TASK.controls, effort, 0.95, 0.0, nearly_everywhere)
+    found = from_around(task, np.array([[0.3, 0.5]]))
+    assert found.states.tolist() == [[0.3, 0.5]]
+    assert found.weights.tolist() == [1.0]
+
+
+def test_where_some_around_has_ended_those_that_are_left_share_a_half() -> None:
+    free = from_around(TASK, np.array([[0.3, 0.5]])).states
+    middle = np.sort(free[1:, 0])[1]
+
+    def to_the_right(states: FloatArray) -> BoolArray:
+        ended: BoolArray = (states[:, 0] >= middle) & (states[:, 0] != 0.3)
+        return ended
+
+    task = Task(BOX, TASK.controls, effort, 0.95, 0.0, to_the_right)
+    found = from_around(task, np.array([[0.3, 0.5]]))
+    assert found.weights.tolist() == [0.5, 0.5]
+    np.testing.assert_array_equal(found.states[1], free[1:][free[1:, 0] < middle][0])
+
+
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_starts_that_are_alike_count_the_same(count: int) -> None:
+    found = Starts.alike(STARTS[:count])
+    np.testing.assert_array_equal(found.states, STARTS[:count])
+    np.testing.assert_array_equal(found.weights, 1.0 / count)
 
 
 # --- expectations --------------------------------------------------------------------------------------

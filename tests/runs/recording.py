@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +17,14 @@ from safetensors.numpy import load_file
 
 from optimist import Box, Discretisation, GPRMax, Task
 from optimist.agents import AgentSettings
+from optimist.agents.settings import PlanningOptions
 from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.models import GPSettings, StoppingRule
 from optimist.runs import EpisodeRow, Event, RunStore, Updated
+from optimist.runs.chain import Row
+from optimist.runs.check import whole_part
+from optimist.runs.writing import make_database
 from optimist.transitions import Transition
 
 # small, quick to plan with, and never settled: every update matters until the end
@@ -30,7 +33,8 @@ SMALL = AgentSettings(
     grid=Discretisation(nodes=(11, 11)),
     first_plans=(5, 10, 20, 35),
     replan_every=10,
-    model=GPSettings(refit_growth=2.0),
+    model=GPSettings(refit_growth=3.0),
+    planning=PlanningOptions(depth=2),
     stopping=NEVER,
 )
 
@@ -115,14 +119,31 @@ def learned_keeping_checkpoints(directory: Path, kept: Path, **choices: Any) -> 
 
 def cut_short(finished: Path, directory: Path, n_transitions: int) -> Path:
     """A copy of a run as it was after so many transitions, without any checkpoint."""
-    shutil.copytree(finished, directory)
-    (directory / "agent.optimist").unlink()
-    with sqlite3.connect(directory / "run.sqlite") as connection:
-        connection.execute("DELETE FROM transitions WHERE number > ?", (n_transitions,))
-        connection.execute("DELETE FROM episodes WHERE transitions > ?", (n_transitions,))
-        connection.execute("DELETE FROM plans WHERE n_transitions > ?", (n_transitions,))
-    connection.close()
+    with RunStore.open(finished, writing=False) as store:
+        rows = whole_part(store.record, n_transitions)
+    assert rows is not None
+    RunStore.filled(directory, rows).close()
     return directory
+
+
+def rewritten(directory: Path, change: Callable[[dict[str, list[Row]]], object]) -> Path:
+    """A run as if other rows had been written, without any checkpoint."""
+    with RunStore.open(directory, writing=False) as store:
+        rows = {name: list(chain.rows) for name, chain in store.record.chains.items()}
+    change(rows)
+    make_database(directory, rows)
+    return directory
+
+
+def with_header(directory: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A run as if its header had been another."""
+
+    def changed(rows: dict[str, list[Row]]) -> None:
+        header = json.loads(rows["header"][-1][0])
+        change(header)
+        rows["header"] = [(json.dumps(header),)]
+
+    return rewritten(directory, changed)
 
 
 def gone_on(
@@ -143,7 +164,7 @@ def write_bytes_at(file: Path, offset: int, content: bytes) -> None:
 class ShortSystem(SystemEnvironment):
     """A system of ours in shorter episodes: those that are rehearsed take time."""
 
-    def __init__(self, problem: str, max_steps: int = 60) -> None:
+    def __init__(self, problem: str, max_steps: int = 40) -> None:
         super().__init__(problem)
         self._task = replace(self.system.task, max_steps=max_steps)
 

@@ -17,17 +17,62 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from optimist import Discretisation, GPRMax
 from optimist.agents.settings import PlanningOptions, parse_settings
-from optimist.runs import RunError, RunStore
+from optimist.models import GPSettings
+from optimist.runs import DamagedError, RunStore
 from tests.cli.running import run
-from tests.runs.recording import SMALL, Recorded, bits, cut_short, recorded
+from tests.runs.recording import SMALL, Recorded, ShortSystem, bits, cut_short, recorded
 
 FORMAT_1 = Path(__file__).parent / "data" / "format_1"
 STEPS = 50
-QUICK = SMALL.model_copy(update={"planning": PlanningOptions(depth=0)})  # to rehearse with
+QUICK = SMALL.model_copy(  # to rehearse with; the rest as in that run
+    update={"planning": PlanningOptions(depth=0), "model": GPSettings(refit_growth=2.0)}
+)
 
+# the tables of format 3 (commit 87c5550), filled with what they had
+DOWNGRADE_3 = """
+ALTER TABLE header RENAME TO new_header;
+CREATE TABLE header (document TEXT NOT NULL);
+INSERT INTO header SELECT document FROM new_header ORDER BY number DESC LIMIT 1;
+DROP TABLE new_header;
+ALTER TABLE transitions DROP COLUMN digest;
+ALTER TABLE episodes RENAME TO new_episodes;
+CREATE TABLE episodes (
+    episode INTEGER PRIMARY KEY,
+    steps INTEGER NOT NULL,
+    total_reward REAL NOT NULL,
+    transitions INTEGER NOT NULL,     -- in the run when it ended
+    ending TEXT NOT NULL,             -- terminated, truncated, or abandoned (an outside environment, resumed)
+    expected REAL
+);
+INSERT INTO episodes SELECT episode, steps, total_reward, transitions, ending, expected FROM new_episodes;
+DROP TABLE new_episodes;
+ALTER TABLE plans RENAME TO new_plans;
+CREATE TABLE plans (
+    n_transitions INTEGER PRIMARY KEY,
+    fit_seconds REAL NOT NULL,
+    predict_seconds REAL NOT NULL,
+    plan_seconds REAL NOT NULL,
+    sweeps INTEGER NOT NULL,
+    residual REAL NOT NULL,
+    converged INTEGER NOT NULL,
+    mean_drift REAL,
+    uncertainty_drift REAL,
+    mean_uncertainty REAL NOT NULL,
+    model TEXT NOT NULL,
+    settled INTEGER NOT NULL,
+    rehearsal TEXT NOT NULL
+);
+INSERT INTO plans SELECT n_transitions, fit_seconds, predict_seconds, plan_seconds, sweeps, residual,
+    converged, mean_drift, uncertainty_drift, mean_uncertainty, model, settled, rehearsal FROM new_plans;
+DROP TABLE new_plans;
+DROP TABLE marks;
+DROP TABLE chains;
+UPDATE header SET document = json_set(document, '$.format_version', 3);
+"""
 # as such a run was when format 2 was written: its tables (commit 92a8cea), filled with what they had
 DOWNGRADE_2 = """
 ALTER TABLE episodes RENAME TO new_episodes;
@@ -60,7 +105,7 @@ INSERT INTO plans SELECT n_transitions, fit_seconds, predict_seconds, plan_secon
 DROP TABLE new_plans;
 UPDATE header SET document = json_set(document, '$.format_version', 2);
 """
-# what `optimist.runs.store.UPGRADE` does, undone: format 1
+# and when format 1 was
 DOWNGRADE_1 = """
 ALTER TABLE plans ADD COLUMN basis_sizes TEXT NOT NULL DEFAULT '';
 ALTER TABLE plans ADD COLUMN hyperparameters TEXT NOT NULL DEFAULT '';
@@ -76,14 +121,19 @@ def car() -> gymnasium.Env[Any, Any]:
     return gymnasium.make("optimist/MountainCar-v0", max_episode_steps=12)
 
 
+def short_car() -> gymnasium.Env[Any, Any]:
+    """The same where the task, too, has short episodes: those that are rehearsed take time."""
+    return TimeLimit(OrderEnforcing(ShortSystem("mountain-car")), 12)
+
+
 def learned(directory: Path, steps: int) -> Path:
-    with GPRMax(car(), settings=QUICK, seed=0, run=directory) as learner:
+    with GPRMax(short_car(), settings=QUICK, seed=0, run=directory) as learner:
         learner.learn(steps)
     return directory
 
 
-def gone_on(directory: Path) -> Recorded:
-    with GPRMax.resume(directory, car()) as learner:
+def gone_on(directory: Path, env: gymnasium.Env[Any, Any]) -> Recorded:
+    with GPRMax.resume(directory, env) as learner:
         learner.learn(STEPS - learner.num_timesteps)
     return recorded(directory)
 
@@ -120,10 +170,10 @@ def downgraded(whole: Path, directory: Path, n_transitions: int, version: int = 
     """The run `whole` as an old format would have it after so many transitions, with an agent of format 1."""
     cut_short(whole, directory, n_transitions)
     connection = sqlite3.connect(directory / "run.sqlite")
-    connection.executescript(DOWNGRADE_2)
-    if version == 1:
-        connection.executescript(DOWNGRADE_1)
+    for script in (DOWNGRADE_3, DOWNGRADE_2, DOWNGRADE_1)[: 4 - version]:
+        connection.executescript(script)
     connection.close()
+    (directory / "run.head").unlink()
     shutil.copy(FORMAT_1 / "agent.optimist", directory / "agent.optimist")
     return directory
 
@@ -182,14 +232,14 @@ def test_run_of_format_1_is_upgraded_in_place_when_it_is_opened_for_writing(old:
         header, plans = store.header, store.plans()
         transitions, episodes = [bits(row) for row in store.transitions()], store.episodes()
     RunStore.open(old, writing=True).close()
-    assert version_of(old) == 3
+    assert version_of(old) == 4
     for table in ("plans", "episodes"):
         assert columns_of(old, table) == columns_of(whole, table)
     for _ in range(2):  # once is enough
         with RunStore.open(old, writing=True) as store:
             found = store.header
             assert parse_settings(found["settings"]) == parse_settings(header["settings"])
-            assert found == header | {"format_version": 3, "settings": found["settings"]}
+            assert found == header | {"format_version": 4, "settings": found["settings"]}
             assert store.plans() == plans
             assert [bits(row) for row in store.transitions()] == transitions
             assert store.episodes() == episodes
@@ -201,14 +251,14 @@ def test_reader_that_came_before_the_upgrade_reads_on(old: Path) -> None:
         plans = reader.plans()
         with RunStore.open(old, writing=True):
             assert reader.plans() == plans
-            assert reader.header["format_version"] == 3
+            assert reader.header["format_version"] == 4
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_old_run_without_plans_is_upgraded(tmp_path: Path, whole: Path, version: int) -> None:
     directory = downgraded(whole, tmp_path / "run", 4, version)
     RunStore.open(directory, writing=True).close()
-    assert version_of(directory) == 3
+    assert version_of(directory) == 4
     with RunStore.open(directory, writing=False) as store:
         assert store.plans() == []
         assert store.n_transitions == 4
@@ -232,7 +282,7 @@ def test_run_of_format_2_is_read_as_it_is_and_upgraded_when_it_is_opened_for_wri
                 assert store.episodes() == reader.episodes() == episodes
                 assert [bits(row) for row in store.transitions()] == transitions
                 assert store.expected_of(4) is None
-                assert store.header == header | {"format_version": 3 if writing else 2}
+                assert store.header == header | {"format_version": 4 if writing else 2}
             if not writing:
                 assert (directory / "run.sqlite").read_bytes() == before
     for table in ("plans", "episodes"):
@@ -243,11 +293,11 @@ def test_run_of_format_2_is_read_as_it_is_and_upgraded_when_it_is_opened_for_wri
 def test_upgrade_of_format_2_that_fails_leaves_the_run_as_it_was(tmp_path: Path, whole: Path) -> None:
     directory = downgraded(whole, tmp_path / "run", 40, 2)
     connection = sqlite3.connect(directory / "run.sqlite")
-    connection.execute("ALTER TABLE plans ADD COLUMN rehearsal TEXT")  # as somebody else would have it
+    connection.execute("CREATE TABLE marks (mine)")  # as somebody else would have it
     connection.commit()
     connection.close()
     for _ in range(2):  # and it is not left locked
-        with pytest.raises(RunError, match="duplicate column") as told:
+        with pytest.raises(DamagedError, match="table marks already exists") as told:
             RunStore.open(directory, writing=True)
         assert "\n" not in str(told.value)
     assert version_of(directory) == 2
@@ -264,7 +314,7 @@ def spoiled(directory: Path) -> Path:
 def test_upgrade_that_fails_leaves_the_run_as_it_was(old: Path) -> None:
     spoiled(old)
     columns, transitions = columns_of(old), rows_of(old, "SELECT * FROM transitions")
-    with pytest.raises(RunError, match="malformed JSON") as told:
+    with pytest.raises(DamagedError, match="not what a run of format 1 holds") as told:
         RunStore.open(old, writing=True)
     assert "\n" not in str(told.value)
     assert version_of(old) == 1
@@ -275,7 +325,7 @@ def test_upgrade_that_fails_leaves_the_run_as_it_was(old: Path) -> None:
 def test_upgrade_that_fails_lets_go_of_the_run(old: Path) -> None:
     spoiled(old)
     for _ in range(2):
-        with pytest.raises(RunError, match="malformed JSON"):
+        with pytest.raises(DamagedError, match="format 1"):
             RunStore.open(old, writing=True)
 
 
@@ -284,22 +334,22 @@ def test_upgrade_that_fails_lets_go_of_the_run(old: Path) -> None:
 
 @pytest.mark.parametrize(
     ("n_transitions", "version"),
-    [(0, 1), (4, 2), (5, 1), (24, 2), (30, 1), (30, 2), (35, 2), (STEPS - 1, 1)],
+    [(0, 1), (4, 2), (5, 1), (24, 2), (30, 1), (30, 3), (35, 2), (STEPS - 1, 3)],
 )
 def test_old_run_is_gone_on_with_and_ends_as_undisturbed(
     tmp_path: Path, whole: Path, n_transitions: int, version: int
 ) -> None:
     """Bit for bit: its checkpoint cannot be read, and nothing but time depends on that.
 
-    But for what was expected of episodes that ended before anybody said so.
+    But for what was expected of episodes that ended before anybody said so (format 3 did).
     """
     directory = downgraded(whole, tmp_path / "run", n_transitions, version)
     assert version_of(directory) == version
-    found, wanted = gone_on(directory), recorded(whole)
-    ended = sum(row.transitions <= n_transitions for row in wanted.episodes)
+    found, wanted = gone_on(directory, short_car()), recorded(whole)
+    ended = sum(row.transitions <= n_transitions for row in wanted.episodes) if version < 3 else 0
     forgotten = [replace(row, expected=None) for row in wanted.episodes[:ended]]
     assert found == replace(wanted, episodes=(*forgotten, *wanted.episodes[ended:]))
-    assert version_of(directory) == 3
+    assert version_of(directory) == 4
 
 
 def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Path, whole: Path) -> None:
@@ -309,7 +359,7 @@ def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Pat
         settings = parse_settings(store.header["settings"])
     again = shutil.copytree(old, tmp_path / "again")
     (again / "agent.optimist").unlink()
-    assert gone_on(old) == gone_on(again)
+    assert gone_on(old, car()) == gone_on(again, car())
     with RunStore.open(old, writing=False) as store, RunStore.open(whole, writing=False) as undisturbed:
         rows, wanted = store.transitions(), undisturbed.transitions()
         assert [bits(row) for row in rows[:30]] == before
@@ -323,7 +373,7 @@ def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Pat
         assert parse_settings(store.header["settings"]) == settings
     assert settings.grid == Discretisation(nodes=(11, 11), hold=1)  # as it was then by default
     for name in ("first_plans", "replan_every", "model", "knownness"):
-        assert getattr(settings, name) == getattr(SMALL, name)
+        assert getattr(settings, name) == getattr(QUICK, name)
 
 
 def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
@@ -331,7 +381,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
     ran = run("resume", str(old), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["transitions"] == 30
-    assert version_of(old) == 3
+    assert version_of(old) == 4
     with GPRMax.resume(old, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
 

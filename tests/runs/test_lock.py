@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from optimist import GPRMax
 from optimist.environments.system_environment import SystemEnvironment
-from optimist.runs import RunStore
+from optimist.runs import EpisodeRow, RunError, RunStore
+from optimist.runs import store as store_module
+from optimist.transitions import Transition
 from tests.runs.recording import SMALL
 
 WRITER = """
@@ -150,7 +153,86 @@ def test_child_process_does_not_keep_the_lock(directory: Path) -> None:
         child.communicate()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_lock_file_of_a_dead_process_is_no_obstacle(directory: Path) -> None:
+@pytest.mark.parametrize("name", ["run.lock", "run.head", "run.sqlite-shm", "agent.optimist"])
+def test_removing_a_file_lets_no_second_writer_in(directory: Path, name: str) -> None:
+    with RunStore.open(directory, writing=True):
+        (directory / name).unlink(missing_ok=True)
+        with pytest.raises(ValueError, match="must not be in use"):
+            RunStore.open(directory, writing=True)
+        moved = directory.rename(directory.with_name("moved"))
+        with pytest.raises(ValueError, match="must not be in use"):
+            RunStore.open(moved, writing=True)
+
+
+def test_lock_leaves_nothing_behind(directory: Path) -> None:
+    assert sorted(file.name for file in directory.iterdir()) == ["run.head", "run.sqlite"]
+
+
+# --- without any lock: the chain alone ---
+
+
+@pytest.fixture
+def unlocked(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """As on a file system that cannot lock."""
+    monkeypatch.setattr(store_module, "take_lock", lambda _: lambda: None)
+    return directory
+
+
+def at(number: float, next_number: float) -> Transition:
+    return Transition(np.array([number]), 0, 1.0, np.array([next_number]), False, False)
+
+
+ADDITIONS: dict[str, Callable[[RunStore, int], object]] = {  # of writer 1 or 2
+    "a transition": lambda store, _: store.append(at(0.0, 2.0), 1, outside=False),
+    "an episode": lambda store, _: store.end_episodes([EpisodeRow(1, 2, 2.0, 2, "abandoned")]),
+    "a mark": lambda store, which: store.mark(which, reason="by hand"),
+    "settings": lambda store, which: store.want(which),
+}
+
+
+@pytest.mark.parametrize("mine", ADDITIONS)
+@pytest.mark.parametrize("theirs", ADDITIONS)
+def test_rows_of_two_writers_cannot_form_one_chain(unlocked: Path, mine: str, theirs: str) -> None:
+    with RunStore.open(unlocked, writing=True) as first:
+        first.append(at(1.0, 0.0), 1, outside=False)
+        first.append(at(0.0, 0.0), 1, outside=False)
+        with RunStore.open(unlocked, writing=True) as second:
+            ADDITIONS[theirs](second, 2)
+            with pytest.raises(RunError, match="must have one writer") as refused:
+                ADDITIONS[mine](first, 1)
+            assert str(unlocked) in str(refused.value)
+            assert "\n" not in str(refused.value)
+            second.append(at(0.0, 3.0) if theirs != "a transition" else at(2.0, 3.0), 1, outside=False)
+            count = second.n_transitions
+    with RunStore.open(unlocked, writing=False) as store:
+        assert store.n_transitions == count
+
+
+def test_two_writers_at_once_lose_nothing_and_mix_nothing(unlocked: Path) -> None:
+    """Taking turns: whoever comes second each time is refused, and goes on when it has read again."""
+    written = []
+    for turn in range(6):
+        with RunStore.open(unlocked, writing=True) as one, RunStore.open(unlocked, writing=True) as two:
+            lucky, late = (one, two) if turn % 2 else (two, one)
+            lucky.append(at(turn, turn + 1), 1, outside=False)
+            written.append(float(turn))
+            with pytest.raises(RunError):
+                late.append(at(turn, -1.0), 1, outside=False)
+    with RunStore.open(unlocked, writing=False) as store:
+        assert [row.state[0] for row in store.transitions()] == written
+
+
+def test_reading_tools_of_others_do_not_end_a_run(directory: Path) -> None:
+    """Somebody's program that writes to the database without adding anything is no second writer."""
+    with RunStore.open(directory, writing=True) as store:
+        store.append(at(1.0, 0.0), 1, outside=False)
+        with sqlite3.connect(directory / "run.sqlite") as other:
+            other.execute("ANALYZE")
+        other.close()
+        store.append(at(0.0, 2.0), 1, outside=False)
+        assert store.n_transitions == 2
+
+
+def test_lock_file_of_an_earlier_version_is_no_obstacle(directory: Path) -> None:
     (directory / "run.lock").write_text("12345")
     RunStore.open(directory, writing=True).close()

@@ -96,7 +96,7 @@ def seed_of(directory: Path) -> int:
 def test_of_what_was_tried_the_best_is_kept(changing: Path) -> None:
     for row in rehearsals(changing):
         assert row["layout"] in [name for name, _ in row["tried"]]
-        assert len(row["tried"]) == 1 + MANY.planning.challengers
+        assert 2 < len(row["tried"]) <= 1 + MANY.planning.challengers  # uniform does not challenge uniform
         assert row["nodes"] == [11, 11]
         kept = max(total for name, total in row["tried"] if name == row["layout"])
         assert kept >= row["tried"][0][1]  # the layout in use, unless a challenger was clearly better

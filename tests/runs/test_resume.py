@@ -24,7 +24,10 @@ from optimist import Discretisation, GPRMax, adapt
 from optimist.agents import AgentSettings
 from optimist.arrays import BoolArray, FloatArray
 from optimist.environments.adapter import AdaptedEnvironment
-from optimist.runs import Event, RunStore, Stepped, Updated
+from optimist.experiments.online import start_run
+from optimist.experiments.problems import find_problem
+from optimist.runs import DamagedError, Event, RunStore, Stepped, Updated
+from optimist.runs.check import check
 from tests.runs.recording import (
     SMALL,
     Line,
@@ -113,11 +116,34 @@ def test_plan_that_was_recorded_without_its_checkpoint_is_made_again(
     assert gone_on(directory, problem="line", episodes=EPISODES) == undisturbed
 
 
-def test_checkpoint_newer_than_the_transitions_is_ignored(
+def test_checkpoint_that_knows_more_than_the_record_says_that_the_end_was_lost(
     tmp_path: Path, finished: Path, undisturbed: Recorded
 ) -> None:
     directory = cut_short(finished, tmp_path / "run", 44)
     shutil.copy(finished.parent / "kept" / "45", directory / "agent.optimist")
+    told = "has learned from 45 transitions and only 44 are there"
+    for writing in (True, False):
+        with pytest.raises(DamagedError, match=told):
+            GPRMax.resume(directory, ShortLine(), writing=writing)
+    checked = check(directory, salvage=tmp_path / "saved")
+    assert not checked.ok
+    assert told in checked.problems[0]
+    assert gone_on(tmp_path / "saved", problem="line", episodes=EPISODES) == undisturbed
+
+
+def test_checkpoint_of_other_transitions_is_ignored(
+    tmp_path: Path, finished: Path, undisturbed: Recorded
+) -> None:
+    """Of a run with the same settings and seed in a directory that was deleted and made again."""
+
+    class Other(ShortLine):
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Any]:
+            return super().reset(seed=None if seed is None else seed + 1)
+
+    with GPRMax(Other(), settings=SMALL, seed=0, run=tmp_path / "other") as learner:
+        learner.learn(40)
+    directory = cut_short(finished, tmp_path / "run", 44)
+    shutil.copy(tmp_path / "other" / "agent.optimist", directory / "agent.optimist")
     assert gone_on(directory, problem="line", episodes=EPISODES) == undisturbed
 
 
@@ -341,12 +367,12 @@ def n_recorded(directory: Path) -> int:
 def command_line(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Recorded]:
     """Arguments of `learn`, and what it leaves when it is not disturbed."""
     place = tmp_path_factory.mktemp("undisturbed")
-    (place / "settings.toml").write_text(SETTINGS)
-    arguments = [
-        "learn", "mountain-car", "--episodes", "2", "--seed", str(SEED), "--json",
-        "--settings", str(place / "settings.toml"),
-    ]  # fmt: skip
-    assert ended(started(*arguments, "--run", str(place / "run"))) == 0
+    file = place / "settings.toml"
+    file.write_text(SETTINGS)
+    car = find_problem("mountain-car")
+    with start_run(car, "gp-rmax-exp", seed=SEED, run=place / "run", episodes=1, file=file) as learner:
+        learner.learn(episodes=1)
+    arguments = ["learn", car.name, "--episodes", "1", "--seed", str(SEED), "--settings", str(file), "--json"]
     return arguments, recorded(place / "run")
 
 
@@ -364,7 +390,7 @@ def test_killed_again_and_again_and_resumed_ends_as_undisturbed(
     tmp_path: Path, command_line: tuple[list[str], Recorded]
 ) -> None:
     arguments, undisturbed = command_line
-    directory, stream = tmp_path / "run", random.Random(11)
+    directory = tmp_path / "run"
     process = started(*arguments, "--run", str(directory))
     wait_until((directory / "run.sqlite-wal").exists, process)
     wait_until(lambda: n_recorded(directory) >= 3, process)
@@ -376,12 +402,11 @@ def test_killed_again_and_again_and_resumed_ends_as_undisturbed(
     process = started("resume", str(directory), "--json")
     wait_until(lambda: n_recorded(directory) >= 35, process)
     killed(process)  # while it plans: that is due after 35
-    for _ in range(2):
-        before = n_recorded(directory)
-        process = started("resume", str(directory), "--json")
-        wait_until(lambda before=before: n_recorded(directory) > before, process)  # type: ignore[misc]
-        time.sleep(stream.uniform(0.0, 0.15))
-        killed(process)
+    before = n_recorded(directory)
+    process = started("resume", str(directory), "--json")
+    wait_until(lambda: n_recorded(directory) > before, process)
+    time.sleep(random.Random(11).uniform(0.0, 0.15))
+    killed(process)  # at no particular moment
     assert ended(started("resume", str(directory), "--json")) == 0
     assert recorded(directory) == undisturbed
 

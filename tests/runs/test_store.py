@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimist.agents import GPRMaxAgent, Update
-from optimist.runs import EpisodeRow, RunError, RunStore
+from optimist.runs import DamagedError, EpisodeRow, RunError, RunStore
 from optimist.systems import find_system
 from optimist.transitions import Transition
 from tests.cli.running import run
@@ -38,7 +38,8 @@ numbers = hard | finite
 
 
 def step(*, reward: float = -1.0, at: float = 0.5, terminated: bool = False) -> Transition:
-    return Transition(np.array([at, -0.0]), 1, reward, np.array([at + 1.0, 2.0]), terminated, False)
+    """One that any other may follow."""
+    return Transition(np.array([at, -0.0]), 1, reward, np.array([at, -0.0]), terminated, False)
 
 
 @st.composite
@@ -67,8 +68,8 @@ def filled(directory: Path, count: int = 3) -> Path:
 def test_transitions_come_back_bit_for_bit(rows: list[Transition]) -> None:
     with TemporaryDirectory() as name:
         with RunStore.create(Path(name), {}) as store:
-            for row in rows:
-                store.append(row, 1, outside=False)
+            for episode, row in enumerate(rows, 1):
+                store.append(row, episode, outside=False)
         with RunStore.open(Path(name), writing=False) as store:
             assert [bits(row) for row in store.transitions()] == [bits(row) for row in rows]
             assert store.n_transitions == len(rows)
@@ -94,7 +95,7 @@ def test_types_of_a_transition_survive(new: Path) -> None:
 def test_header_comes_back_with_the_format_version(new: Path) -> None:
     filled(new)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 3}
+        assert store.header == HEADER | {"format_version": 4}
 
 
 def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Path) -> None:
@@ -102,7 +103,7 @@ def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Pa
         store.want(4)
         store.want(7)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 3, "episodes": 7}
+        assert store.header == HEADER | {"format_version": 4, "episodes": 7}
 
 
 def test_episodes_come_back_in_order(new: Path) -> None:
@@ -191,10 +192,10 @@ def test_reader_sees_committed_rows_while_the_writer_is_open(new: Path) -> None:
     with RunStore.create(new, HEADER) as writer, RunStore.open(new, writing=False) as reader:
         assert reader.n_transitions == 0
         for count in range(1, 4):
-            writer.append(step(at=float(count)), 1, outside=False)
+            writer.append(step(at=float(count)), count, outside=False)
             assert reader.n_transitions == count
         assert [bits(row) for row in reader.transitions()] == [bits(row) for row in writer.transitions()]
-        writer.end_episodes([EpisodeRow(1, 3, -3.0, 3, "abandoned")])
+        writer.end_episodes([EpisodeRow(1, 1, -1.0, 1, "abandoned")])
         assert reader.episodes() == writer.episodes()
 
 
@@ -297,14 +298,14 @@ def test_file_in_place_of_a_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("writing", [True, False])
-@pytest.mark.parametrize("version", [4, 0, "2", None])
+@pytest.mark.parametrize("version", [5, 0, "2"])
 def test_another_format_version_is_refused(new: Path, version: object, writing: bool) -> None:
     filled(new)
     with sqlite3.connect(new / "run.sqlite") as connection:
         connection.execute("UPDATE header SET document = ?", (json.dumps({"format_version": version}),))
     connection.close()
     for choice in (writing, True):  # and it is not left locked
-        with pytest.raises(ValueError, match=f"must be of format 1 to 3; got {version}, of another"):
+        with pytest.raises(ValueError, match=f"must be of format 1 to 4; got {version}, of another"):
             RunStore.open(new, writing=choice)
     connection = sqlite3.connect(new / "run.sqlite")
     assert connection.execute("SELECT count(*) FROM transitions").fetchone() == (3,)  # left as it was
@@ -385,9 +386,8 @@ def test_damaged_record_is_refused_with_one_sentence(
     shutil.copytree(long, new)
     assert callable(damage)
     damage(new / "run.sqlite")
-    with pytest.raises((RunError, ValueError)) as refused:
+    with pytest.raises(DamagedError) as refused:
         read_all(new, writing=writing)
-    assert not isinstance(refused.value, UnicodeDecodeError)
     assert str(new) in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -408,7 +408,7 @@ def test_command_line_says_in_one_sentence_that_the_record_is_damaged(new: Path,
 def test_closing_twice_is_harmless(new: Path) -> None:
     store = RunStore.create(new, {})
     store.close()
-    descriptor = os.open(new / "run.lock", os.O_RDONLY)  # likely the number of the lock that was let go
+    descriptor = os.open(new / "run.sqlite", os.O_RDONLY)  # likely the number of the lock that was let go
     store.close()
     os.fstat(descriptor)  # still open: nobody else's file was closed
     os.close(descriptor)

@@ -70,12 +70,19 @@ class Agent(Protocol):
         """Remember what happened."""
         ...
 
+    def mark(self, number: int, *, void: bool) -> None:
+        """Learn no more from the transition of that number (from 1), or (not void) do so after all."""
+        ...
+
     def update(self) -> Update:
-        """Learn from all transitions."""
+        """Learn from all transitions that are not void."""
         ...
 
     def pack(self) -> Packed | None:
-        """What it has made of its first `n_transitions` (the document says so); None: nothing."""
+        """What it has made of its first `n_transitions` (the document says so); None: nothing.
+
+        Of an agent that was told of marks the document says also `marks`, how many were `heard`.
+        """
         ...
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:

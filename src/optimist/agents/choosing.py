@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -13,25 +14,29 @@ from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.model import DrawnModel, imagined_by, imagined_if
-from optimist.planning import Chooser, Flow, Planned, Planner, Rehearsal, rehearse
+from optimist.planning import Chooser, Flow, Planned, Planner, rehearse
+from optimist.planning.contest import Contest, TryOut, Won
 from optimist.planning.leaving import Leaving, seen_leaving
-from optimist.planning.rehearsal import Expectation, better, from_around, kinds_of
+from optimist.planning.rehearsal import Expectation, Starts, from_around, kinds_of
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transitions
 
 DRAW_STREAM = 0x647277  # purpose number of the random streams that draw possible models
-DRAWS = 6
+DRAWS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Rehearsed:
-    """The plan that won, what it came to, what was tried."""
+    """The plan that won, and how long its kind took."""
 
-    planned: Planned
-    rehearsal: Rehearsal
-    tried: list[tuple[str, float]]
+    won: Won
     predict_seconds: float
+
+    @property
+    def planned(self) -> Planned:
+        """The plan itself."""
+        return self.won.planned
 
     def record(self) -> dict[str, Any]:
         """For the record: what was chosen, and from what."""
@@ -43,7 +48,7 @@ class Rehearsed:
             "until_crossed": layout.holding.until_crossed,
             "mean_hold": self.planned.mean_hold,
             "lookahead": getattr(self.planned.policy, "depth", 0),
-            "tried": [[name, total if np.isfinite(total) else None] for name, total in self.tried],
+            "tried": [[name, total if np.isfinite(total) else None] for name, total in self.won.tried],
         }
 
 
@@ -62,7 +67,7 @@ class Choosing:
     ) -> Rehearsed:
         """Plan on the layout in use and on a challenger; the one that earns clearly more is kept.
 
-        When the model has settled (`polish`), all kinds are tried once and the best is taken as it is.
+        When the model has settled (`polish`), all kinds are tried and the best is taken as it is.
         """
         leaving = None if before is None else self.leaving(seen, before.worst)
         predicting = 0.0
@@ -79,29 +84,20 @@ class Choosing:
             return self.planner.plan(flow, layout, start=start, leaving=leaving)
 
         made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
-        starts = from_around(self.task, seen.states[seen.begins])
-        heard = rehearse(self.task, made.policy, imagined_by(model), starts)
-        tried = [(made.layout.name, heard.total)]
-        for kind in self._turns(n_updates, polish=polish):
-            states = np.concatenate([seen.states, heard.states])
-            layout = self.chooser.challenger(kind, made, states)
-            if layout is None:
-                continue
-            other = attempt(layout, made)
-            promised = rehearse(self.task, other.policy, imagined_by(model), starts)
-            tried.append((other.layout.name, promised.total))
-            wins = promised.total > heard.total if polish else better(promised, heard)
-            if wins:
-                made, heard = other, promised
-        return Rehearsed(made, heard, tried, predicting)
+        try_out = self.stage(model, seen)
+        contest = Contest(self.chooser, attempt, try_out, seen.states)
+        if polish and self.settings.planning.rehearse:
+            return Rehearsed(contest.among_all(made), predicting)
+        ended = bool(seen.terminated[-1] or seen.truncated[-1])
+        return Rehearsed(contest.between(made, self._turns(n_updates, ended=ended)), predicting)
 
-    def _turns(self, n_updates: int, *, polish: bool) -> list[str]:
-        """Whose turn it is to challenge the layout in use."""
+    def _turns(self, n_updates: int, *, ended: bool) -> Sequence[str]:
+        """Whose turn it is to challenge the layout in use. Between two episodes there is time for more."""
         options, kinds = self.settings.planning, self.chooser.kinds
         if not options.rehearse:
             return []
-        if polish:
-            return list(self.chooser.last)
+        if ended:
+            return kinds[: max(options.challengers, len(self.chooser.placed))]
         first, count = n_updates * options.challengers, min(options.challengers, len(kinds))
         return [kinds[(first + turn) % len(kinds)] for turn in range(count)]
 
@@ -109,18 +105,28 @@ class Choosing:
         """Through which sides of the box it has been seen to leave; an episode that ended has not left."""
         return seen_leaving(self.task, seen.next_states[~seen.terminated], worst)
 
+    def stage(self, model: Model, seen: Transitions) -> TryOut:
+        """Where plans are tried out: in the model, from starts that were seen and around them, and, from
+        those that were seen, in some models that the data leave possible, too. Each counts a third.
+        """
+        starts, imagined = from_around(self.task, seen.states[seen.begins]), imagined_by(model)
+        if isinstance(model, DrawnModel):
+            stream = np.random.default_rng([self.seed, DRAW_STREAM, len(seen)])
+            drawn = stream.standard_normal((DRAWS, self.task.box.n_dims))
+            states = np.concatenate([starts.states, starts.states[np.arange(DRAWS) % starts.n_seen]])
+            weights = np.concatenate([2.0 * starts.weights, np.full(DRAWS, 1.0 / DRAWS)]) / 3.0
+            imagined = imagined_if(model, np.concatenate([np.zeros_like(starts.states), drawn]))
+            starts = Starts(states, weights, starts.n_seen)
+        return lambda made: rehearse(self.task, made.policy, imagined, starts)
+
     def expect(self, model: Model, rehearsed: Rehearsed, seen: Transitions) -> Expectation:
         """What an episode will earn, with an interval from models that the data leave possible."""
-        heard = rehearsed.rehearsal
-        n_seen = len(kinds_of(seen.states[seen.begins], self.task.box))  # the others are from around
-        total = float(heard.totals[:n_seen].mean())
+        totals = rehearsed.won.rehearsal.totals
+        n_seen = len(kinds_of(seen.states[seen.begins], self.task.box))
+        total = float(totals[:n_seen].mean())
         if not isinstance(model, DrawnModel):
             return Expectation(total)
-        stream = np.random.default_rng([self.seed, DRAW_STREAM, len(seen)])
-        imagined = imagined_if(model, stream.standard_normal((DRAWS, self.task.box.n_dims)))
-        starts = heard.states[np.arange(DRAWS) % n_seen]
-        drawn = rehearse(self.task, rehearsed.planned.policy, imagined, starts).totals
-        return Expectation(total, float(drawn.min()), float(drawn.max()))
+        return Expectation(total, float(totals[-DRAWS:].min()), float(totals[-DRAWS:].max()))
 
 
 def flow_of(model: Model, grid: Grid) -> Flow:

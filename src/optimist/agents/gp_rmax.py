@@ -14,6 +14,9 @@ What is chosen on purpose: before the first plan actions are uniformly random, a
 1e-9); always taking the first of equals would starve the others of data. Random numbers come from streams
 derived of (seed, purpose, number of transitions), so an agent is a function of its settings, seed and
 transitions: nothing else needs to be saved.
+
+Transitions that are void (`mark`: a reading that cannot be true) are remembered and neither learned from nor
+planned with; model and planner never see them.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ import numpy as np
 
 from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
-from optimist.agents.packed import DriftSaid, Unpacking, finite
+from optimist.agents.doubts import Doubts
+from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import Holding, Layout
@@ -35,9 +39,10 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Packed, imagined_by
+from optimist.models.model import Arrays, Packed, imagined_by
 from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
-from optimist.planning.rehearsal import Expectation
+from optimist.planning.contest import TryOut
+from optimist.planning.rehearsal import Expectation, Starts, better
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
@@ -61,6 +66,7 @@ class Knowledge:
     expectation: Expectation
     n_updates: int
     planner: Planner
+    try_out: TryOut
 
     @property
     def plan(self) -> Plan:
@@ -69,11 +75,16 @@ class Knowledge:
 
     @cached_property
     def best(self) -> Planned:
-        """The same without any bonus: the best it knows, found when it is first asked for."""
+        """The same without any bonus: the best it knows, found when it is first asked for.
+
+        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
+        alike, and it was chosen for what it earns.
+        """
         made, planner = self.planned, self.planner
-        return planner.plan(
+        plain = planner.plan(
             self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
         )
+        return made if better(self.try_out(made), self.try_out(plain)) else plain
 
 
 class GPRMaxAgent:
@@ -90,6 +101,8 @@ class GPRMaxAgent:
         self._unpacking = Unpacking(settings, self.chooser, self._first)
         self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
         self.transitions: list[Transition] = []
+        self.doubts = Doubts(task)
+        self._woken = False  # by the last transition
         self.knowledge: Knowledge | None = None
         self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
         self._tried_unknown = False  # since the last update
@@ -139,7 +152,7 @@ class GPRMaxAgent:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
         best = np.arange(self.task.n_actions)
         if self.knowledge is not None:
-            values = self._values(self.knowledge, state)
+            values = self._values(self.knowledge, self.doubts.readings.plausible(state))
             best = np.flatnonzero(values >= values.max() - TIE)
         if best.size == 1:
             return int(best[0])
@@ -157,9 +170,17 @@ class GPRMaxAgent:
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
         self.transitions.append(transition)
-        knowledge = self.knowledge
+        self.doubts.watch(self.transitions, since=self.n_transitions)
+        knowledge, woken = self.knowledge, self._woken
+        self._woken = False
         if knowledge is None:
             return
+        if woken and self.doubts.goes_on_without(self.transitions, knowledge.model):
+            # what woke it was no news, and neither is what follows from it
+            self.knowledge, self._tried_unknown = replace(knowledge, settled=True), False
+            return
+        if woken:
+            knowledge = self.knowledge = replace(knowledge, drifts=())
         if knowledge.settled and (transition.terminated or transition.truncated):
             knowledge = self._after_episode(knowledge)
         predicted, uncertainty = self._predicted(knowledge, transition)
@@ -167,7 +188,7 @@ class GPRMaxAgent:
         if knowledge.settled and (
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
-            self.knowledge = replace(knowledge, settled=False, drifts=())
+            self.knowledge, self._woken = replace(knowledge, settled=False), True
 
     def _after_episode(self, knowledge: Knowledge) -> Knowledge:
         """Wake up if the episode that just ended earned clearly less than it should have from its start."""
@@ -175,7 +196,7 @@ class GPRMaxAgent:
         if first < knowledge.n_transitions:
             return knowledge  # the plan changed on the way
         earned = sum(row.reward for row in self.transitions[first:])
-        start = self.transitions[first].state[np.newaxis]
+        start = Starts.alike(self.transitions[first].state[np.newaxis])
         heard = rehearse(self.task, knowledge.planned.policy, imagined_by(knowledge.model), start)
         allowed = self.settings.stopping.disappointment * abs(heard.total)
         if np.isfinite(heard.total) and earned >= heard.total - allowed:
@@ -197,10 +218,27 @@ class GPRMaxAgent:
             return False
         return model.surprised_by(transition, predicted, share=self.settings.stopping.surprise)
 
+    def mark(self, number: int, *, void: bool) -> None:
+        """Leave a transition out of what is learned, or (not void) take it in again."""
+        if not 1 <= number <= self.n_transitions:
+            raise ValueError(f"The number must be from 1 to {self.n_transitions}; got {number}.")
+        self.doubts.hear(number, void=void)
+        if self.knowledge is not None and number <= self.knowledge.n_transitions:
+            self.knowledge, self.doubts.unlearn = replace(self.knowledge, settled=False, drifts=()), True
+
+    @property
+    def void(self) -> dict[int, str]:
+        """Numbers of transitions that are not learned from, and why."""
+        return self.doubts.void
+
     @property
     def due(self) -> bool:
         """Whether now is the time to update."""
         done = self.knowledge.n_transitions if self.knowledge is not None else 0
+        if len(self.doubts.void) == self.n_transitions:
+            return False
+        if self.doubts.unlearn:
+            return True
         if self.settled_at is not None or self.n_transitions == done:
             return False
         if self.settings.due(self.n_transitions):
@@ -214,11 +252,12 @@ class GPRMaxAgent:
         """Learn from all transitions and plan anew."""
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
-        seen = Transitions.of(self.transitions)
-        model = self._learner.fit(seen, previous and previous.model)
+        had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
+        model = self.doubts.learn(self.transitions, self._learner, *had)
+        seen = self.doubts.of(self.transitions)
         drifts: tuple[Drift, ...] = ()
         if previous is not None:
-            drifts = (*previous.drifts, self._drift(previous, model))
+            drifts = (*(() if self._woken else previous.drifts), self._drift(previous, model))
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
         settled = settings.stopping.settled(drifts) and not self._tried_unknown
@@ -228,11 +267,9 @@ class GPRMaxAgent:
         flow = made.step
         assert isinstance(flow, Flow)
         expectation = self._choosing.expect(model, rehearsed, seen)
-        self._take(
-            Knowledge(
-                self.n_transitions, model, made, flow, drifts, settled, expectation, n_updates, self.planner
-            )
-        )
+        try_out = self._choosing.stage(model, seen)
+        counts = expectation, n_updates, self.planner, try_out
+        self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(
             n_transitions=self.n_transitions,
             fit_seconds=fitted - began,
@@ -257,6 +294,7 @@ class GPRMaxAgent:
         layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
         document = {
             "n_transitions": knowledge.n_transitions,
+            "marks": self.doubts.pack() | {"woken": self._woken},
             "settled": knowledge.settled,
             "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
             "plan": {
@@ -285,18 +323,22 @@ class GPRMaxAgent:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
         self.knowledge, self._foreseen, self._tried_unknown = None, None, False
+        self.doubts, self._woken = Doubts(self.task), False
+        if packed is None and transitions:
+            self.doubts.watch(self.transitions, since=1)
         if packed is not None:
-            self._take(self._unpacked(packed))
+            said = self._unpacking.said(packed[1], len(self.transitions))
+            self.doubts.restore(said.marks)
+            self._take(self._unpacked(packed[0], said))
+            self._woken = said.marks.woken
             since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
                 self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
             )
 
-    def _unpacked(self, packed: Packed) -> Knowledge:
+    def _unpacked(self, arrays: Arrays, said: KnowledgeSaid) -> Knowledge:
         """What `pack` packed; a ValueError when it does not fit together, or not the transitions."""
-        arrays, document = packed
-        seen = Transitions.of(self.transitions[: document["n_transitions"]])
-        said = self._unpacking.said(document, seen)
+        seen = self.doubts.of(self.transitions[: said.n_transitions])
         grid = self._unpacking.grid(arrays, said.layout.polished)
         q_values = self._unpacking.q_values(arrays, grid)
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
@@ -313,8 +355,9 @@ class GPRMaxAgent:
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())
-        counts = expectation, said.n_updates, self.planner
-        return Knowledge(len(seen), model, planned, flow, drifts, said.settled, *counts)
+        try_out = self._choosing.stage(model, seen)
+        counts = expectation, said.n_updates, self.planner, try_out
+        return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)
@@ -322,3 +365,4 @@ class GPRMaxAgent:
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False
+        self._woken = False

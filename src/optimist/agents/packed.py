@@ -20,7 +20,6 @@ from optimist.planning import Chooser
 from optimist.planning.chooser import POLISH
 from optimist.planning.memory import require_memory
 from optimist.planning.policy import affordable_depth
-from optimist.transitions import Transitions
 
 ROOM = 2.0  # by which the number of nodes may differ from the budget: it is shared out in whole nodes
 Count = Annotated[int, Field(ge=1, lt=2**63)]
@@ -68,10 +67,21 @@ class LayoutSaid(Said):
     polished: bool
 
 
+class MarksSaid(Said):
+    """Which transitions are not learned from."""
+
+    heard: Annotated[int, Field(ge=0, lt=2**63)]
+    by_hand: list[Count]
+    unexplained: list[Count]
+    unlearn: bool
+    woken: bool
+
+
 class KnowledgeSaid(Said):
     """All that an agent has made of its transitions, but for the arrays."""
 
     n_transitions: Count
+    marks: MarksSaid
     settled: bool
     drifts: list[DriftSaid]
     plan: PlanSaid
@@ -96,14 +106,16 @@ class Unpacking:
     chooser: Chooser
     first: Layout  # before anything is known
 
-    def said(self, document: dict[str, Any], seen: Transitions) -> KnowledgeSaid:
-        """The document, if it fits `seen`, settings and task."""
+    def said(self, document: dict[str, Any], count: int) -> KnowledgeSaid:
+        """The document, if it fits so many transitions, settings and task."""
         said = parsed(KnowledgeSaid, document, "`knowledge`")
         drifts = [one.drift() for one in said.drifts]
         wrong = {
-            "n_updates": said.n_updates > 1000 + 10 * len(seen),
+            "n_transitions": said.n_transitions > count,
+            "n_updates": said.n_updates > 1000 + 10 * count,
             "drifts": len(drifts) >= said.n_updates,
             "settled": said.settled and not self.settings.stopping.settled(drifts),
+            "marks": max([*said.marks.by_hand, *said.marks.unexplained], default=0) > count,
             "plan.sweeps": said.plan.sweeps > self.settings.planning.max_sweeps,
             "mean_hold": said.mean_hold > said.layout.hold,
             "expected": None not in (said.expected.low, said.expected.high)

@@ -41,7 +41,7 @@ class PlanningOptions(Settings):
         None  # steps searched ahead; None: affordable; 0: act on Q-values
     )
     rehearse: bool = True  # try layouts out in the model; False: keep to the first
-    challengers: Count = 1  # layouts tried at every update besides the one in use
+    challengers: Count = 1  # layouts tried at every update besides the one in use; between episodes more
 
 
 class AgentSettings(Settings):

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from optimist.agents import PRESETS
+from optimist.cli.check import DIRECTORY
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
 from optimist.experiments.kinds import KINDS
@@ -32,7 +33,7 @@ SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
 EPISODES = "Episodes the run shall have in all; by default as it was started with."
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)]
 Named = Annotated[str | None, typer.Option("--problem", metavar="FILE.py:FUNCTION", help=NAMED)]
-Directory = Annotated[str, typer.Argument(metavar="DIR", help="The directory of the run.")]
+Directory = Annotated[str, typer.Argument(metavar="DIR", help=DIRECTORY)]
 
 
 def learn(

@@ -27,9 +27,10 @@ from optimist.experiments.online import start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.experiments.specs import RunSpec, require_distinct
 from optimist.given import one_line, told
-from optimist.runs import RunError, RunStore
+from optimist.runs import DamagedError, RunError, RunStore
 from optimist.runs.describe import describe_task
-from optimist.runs.store import FILE, finished
+from optimist.runs.files import RECORD
+from optimist.runs.record import finished
 
 ENGINES = ("local", "dask")
 ATTEMPTS = 3  # of a campaign whose local workers die
@@ -102,7 +103,7 @@ def run_campaign(
     for spec in specs:
         try:
             recorded = is_recorded(spec, root, problems)
-        except RunError as error:
+        except (RunError, DamagedError) as error:
             note(Outcome(spec.id, "failed", str(error)))
             continue
         if recorded:
@@ -121,7 +122,7 @@ def is_recorded(spec: RunSpec, root: Path, problems: dict[str, Problem] | None =
     `problems` are those found before: an environment of one's own need not be made again for every run.
     """
     directory = spec.directory(root)
-    if not (directory / FILE).exists():
+    if not (directory / RECORD).exists():
         return False
     found = {} if problems is None else problems
     if spec.problem not in found:
@@ -160,7 +161,7 @@ def _expected(spec: RunSpec, problem: Problem) -> dict[str, Any]:
 def execute(spec: RunSpec, root: Path) -> None:
     """Make one run, or go on with it."""
     directory, problem = spec.directory(root), find_problem(spec.problem)
-    if (directory / FILE).exists():
+    if (directory / RECORD).exists():
         run = find_kind(spec.agent).reopen(directory, problem, True)
     else:
         run = start_run(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
-from optimist.arrays import FloatArray
+from optimist.arrays import FloatArray, IntArray
 from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.steps import Imagined, Step, Successors
@@ -52,7 +53,7 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class DrawnModel(Protocol):
+class DrawnModel(Model, Protocol):
     """A model that can also say how it may be wrong: then what is expected comes with an interval."""
 
     def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
@@ -71,8 +72,21 @@ def imagined_by(model: Model) -> Imagined:
 
 
 def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
-    """The same if it errs by `draws` [n_starts, d] standard deviations, each start in a model of its own."""
-    return lambda states, controls, rows: model.predict_drawn(states, controls, draws[rows])
+    """The same if it errs by `draws` [n_starts, d] standard deviations, each start in a model of its own.
+
+    From starts whose draws are 0 it does not err.
+    """
+    errs = np.asarray(draws.any(axis=1))
+
+    def imagined(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        after, here = np.empty_like(states), errs[rows]
+        if not here.all():
+            after[~here] = model.predict(states[~here], controls[~here])
+        if here.any():
+            after[here] = model.predict_drawn(states[here], controls[here], draws[rows[here]])
+        return after
+
+    return imagined
 
 
 class ModelLearner(Protocol):

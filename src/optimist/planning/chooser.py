@@ -34,26 +34,32 @@ class Chooser:
     def first(self) -> Layout:
         """Before anything is known."""
         require_memory(self.discretisation.nodes_for(self.task.box.n_dims), self.task.n_actions)
-        grid = self.discretisation.grid_over(self.task.box)
-        return Layout(grid, self.discretisation.holding_for(self.task), self.depth)
+        given = self.discretisation
+        placement = "uniform" if given.spacing is None or set(given.spacing) == {1.0} else "spaced"
+        grid, holding = given.grid_over(self.task.box), given.holding_for(self.task)
+        return Layout(grid, holding, self.depth, placement)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The challengers, in the order of their turns."""
-        given = self.discretisation
-        kinds = []
-        if given.spacing is None:
-            kinds += ["closely placed", "loosely placed"]
-            kinds += ["placed by need"] if given.nodes is None else []
-            kinds += ["uniform"]
-        kinds += ["single steps"] if given.hold is None else []
-        return tuple(kinds)
+        uniform = ("uniform",) if self.placed else ()
+        single = ("single steps",) if self.discretisation.hold is None else ()
+        return (*self.placed, *uniform, *single)
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """Those that place nodes by states."""
+        if self.discretisation.spacing is not None:
+            return ()
+        need = ("placed by need",) if self.discretisation.nodes is None else ()
+        return ("closely placed", "loosely placed", *need)
 
     @property
     def last(self) -> tuple[str, ...]:
-        """All that are tried once the model has settled."""
+        """The others, and those that are tried only once the model has settled."""
+        others = tuple(kind for kind in self.kinds if kind not in self.placed)
         sight = ("short sight",) if self.depth is None else ()
-        return (*self.kinds, *sight, POLISHED) if self.kinds or sight else ()
+        return (*others, *sight, POLISHED) if self.kinds or sight else ()
 
     def challenger(self, kind: str, kept: Planned, states: FloatArray) -> Layout | None:
         """The layout in use but for one thing; nodes are placed by `states` [n, d] that were visited.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
+from optimist.compiled.outside import shares_outside
 from optimist.grid import Grid
 from optimist.task import Task
 
@@ -28,11 +29,10 @@ class Leaving:
 
     def shares(self, grid: Grid, states: FloatArray) -> FloatArray:
         """How far out `states` [n, d] are: 0 inside, a half one cell beyond the edge, then towards 1.  [n]"""
-        below = np.where(self.low, grid.box.low - states, 0.0)
-        above = np.where(self.high, states - grid.box.high, 0.0)
         cells = grid.box.widths / np.maximum(np.array(grid.shape) - 1, 1)
-        out = np.maximum(np.maximum(below, above) / cells, 0.0).max(axis=1)
-        return np.asarray(out / (1.0 + out))
+        shares = np.empty(len(states))
+        shares_outside(states, grid.box.low, grid.box.high, self.low, self.high, cells, shares)
+        return shares
 
     def lost(self, grid: Grid, states: FloatArray, controls: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Shares of `states` [n, d], and what those outside are worth under `controls` [n or 1, k].  [n]"""

@@ -14,9 +14,10 @@ from optimist.given import array_of, require_callable, require_kind, whole
 from optimist.planning.backups import BackupName
 from optimist.planning.certificate import Certificate, certify
 from optimist.planning.chooser import Chooser
+from optimist.planning.contest import Contest
 from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned, Planner
-from optimist.planning.rehearsal import from_around, rehearse
+from optimist.planning.rehearsal import Rehearsal, from_around, rehearse
 from optimist.planning.rollout import Rollouts, roll_out
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep
 from optimist.steps import Dynamics, imagined_through, known
@@ -31,7 +32,7 @@ class KnownPlan(Planned):
 
     planner: Planner
     dynamics: Dynamics
-    expected: float | None  # mean total of the rehearsal that it won, if there was one
+    expected: float | None  # total of the rehearsal that it won, a mean over starts, if there was one
     tried: tuple[tuple[str, float], ...]  # every layout that was rehearsed, and what it came to
     seconds: float  # predicting, tabulating, solving, rehearsing
 
@@ -77,7 +78,6 @@ def plan(
     depth = None if depth is None else whole("`depth`", depth)
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
-    tried: list[tuple[str, float]] = []
 
     def attempt(layout: Layout, like: Planned | None = None) -> Planned:
         again = planner.replanned(like, layout)
@@ -94,28 +94,21 @@ def plan(
         return planner.plan(step, layout, through=flow, on_sweep=on_sweep)
 
     kept, expected = attempt(chooser.first()), None
+    tried: tuple[tuple[str, float], ...] = ()
     if starts is not None:
         begin = from_around(task, _starts(task, starts))
-        imagined = imagined_through(dynamics)
-        rehearsed = rehearse(task, kept.policy, imagined, begin)
-        tried.append((kept.layout.name, rehearsed.total))
-        again = [kind for kind in chooser.kinds if "placed" in kind]  # by the paths of a plan that is good
-        for kind in [*again, *chooser.last]:
-            layout = chooser.challenger(kind, kept, rehearsed.states)
-            if layout is None:
-                continue
-            other = attempt(layout, kept)
-            heard = rehearse(task, other.policy, imagined, begin)
-            tried.append((other.layout.name, heard.total))
-            if heard.total > rehearsed.total:  # no model errs here: the better is better
-                kept, rehearsed = other, heard
-        expected = rehearsed.total
+
+        def try_out(made: Planned) -> Rehearsal:
+            return rehearse(task, made.policy, imagined_through(dynamics), begin)
+
+        won = Contest(chooser, attempt, try_out, begin.states[:0]).among_all(kept)
+        kept, expected, tried = won.planned, won.rehearsal.total, won.tried
     return KnownPlan(
         **vars(kept),
         planner=planner,
         dynamics=dynamics,
         expected=expected,
-        tried=tuple(tried),
+        tried=tried,
         seconds=perf_counter() - began,
     )
 

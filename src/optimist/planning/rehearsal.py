@@ -7,11 +7,12 @@ Nothing is told and nothing is peeked at: the model is learned, the starts were 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
@@ -32,48 +33,72 @@ class Rehearsal:
 
     totals: FloatArray  # [n_starts], sums of rewards; -inf where the model left all bounds
     states: FloatArray  # [n, d], where it went
+    weights: FloatArray  # [n_starts], how much each start counts, 1 in all
 
     @property
     def total(self) -> float:
         """The mean over the starts."""
-        return float(self.totals.mean())
+        return float(self.weights @ self.totals)
 
 
-def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: FloatArray) -> Rehearsal:
-    """Episodes from `starts` [n, d] in imagination, as long as real ones.
+class Starts(NamedTuple):
+    """Where rehearsals begin."""
+
+    states: FloatArray  # [n, d]
+    weights: FloatArray  # [n], how much each counts, 1 in all
+    n_seen: int  # so many were seen, the first
+
+    @classmethod
+    def alike(cls, states: FloatArray) -> Starts:
+        """All were seen, and count the same."""
+        return cls(states, np.full(len(states), 1.0 / len(states)), len(states))
+
+
+def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> Rehearsal:
+    """Episodes in imagination, as long as real ones.
 
     A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
     expected of it.
     """
-    box, n_starts = task.box, len(starts)
-    states = box.wrap(np.array(starts, dtype=np.float64))
+    box, n_starts = task.box, len(starts.states)
+    states = box.wrap(np.array(starts.states, dtype=np.float64))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen = [states]
     states = states[going]
     for _ in range(task.max_steps):
         if not going.size:
             break
-        try:
-            controls = task.controls[policy.greedy(states)]
-        except ValueError:  # out there no reward can be said
-            totals[going] = -np.inf
-            break
+        actions = by_rows(policy.greedy, -1, states)
+        controls = task.controls[actions]
         with np.errstate(all="ignore"):
             after = imagined(states, controls, going)
             sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
+        sound &= actions >= 0
         totals[going[~sound]] = -np.inf
         going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
         if not going.size:
             break
-        try:
-            totals[going] += task.rewards(states, controls, after)
-        except ValueError:
-            totals[going] = -np.inf
-            break
+        with np.errstate(all="ignore"):
+            totals[going] += by_rows(task.rewards, -np.inf, states, controls, after)
+        totals[going[totals[going] == np.inf]] = -np.inf  # nor is a sum that overflows good for anything
+        said = totals[going] > -np.inf
+        going, after = going[said], after[said]
         seen.append(after)
         on = ~task.terminal(after)
         going, states = going[on], after[on]
-    return Rehearsal(totals, np.concatenate(seen))
+    return Rehearsal(totals, np.concatenate(seen), starts.weights)
+
+
+def by_rows(ask: Callable[..., NDArray[Any]], nothing: float, *arrays: FloatArray) -> NDArray[Any]:
+    """What `ask` says of rows [n, ...]; `nothing` for those of which it cannot say anything.  [n]"""
+    try:
+        return ask(*arrays)
+    except ValueError:
+        n_rows = len(arrays[0])
+        if n_rows == 1:
+            return np.array([nothing])
+    rows = [slice(row, row + 1) for row in range(n_rows)]
+    return np.concatenate([by_rows(ask, nothing, *(array[row] for array in arrays)) for row in rows])
 
 
 class Expectation(float):
@@ -105,15 +130,17 @@ def better(challenger: Rehearsal, kept: Rehearsal) -> bool:
     """Whether the challenger promises clearly more, also against the scatter over the starts."""
     if not (np.isfinite(kept.total) and np.isfinite(challenger.total)):
         return challenger.total > kept.total
-    gains = challenger.totals - kept.totals
-    luck = float(gains.std()) / np.sqrt(len(gains))
-    return bool(gains.mean() > max(BETTER * abs(kept.total), luck))
+    gains, weights = challenger.totals - kept.totals, kept.weights
+    gain = float(weights @ gains)
+    luck = float(np.sqrt(weights @ (gains - gain) ** 2 * (weights @ weights)))
+    return gain > max(BETTER * abs(kept.total), luck)
 
 
-def from_around(task: Task, seen: FloatArray) -> FloatArray:
+def from_around(task: Task, seen: FloatArray) -> Starts:
     """Starts to rehearse from: kinds of those that were `seen` [n, d], then some that are nearly the same.
 
-    What earns most from exactly one place may be luck; from places nearby, too, it hardly is.  [n, d]
+    What earns most from exactly one place may be luck; from places nearby, too, it hardly is. Still an
+    episode will begin where others began: those count as much as all around them.
     """
     kinds = kinds_of(seen, task.box)
     stream = np.random.default_rng(AROUND_SEED)
@@ -121,7 +148,8 @@ def from_around(task: Task, seen: FloatArray) -> FloatArray:
     near = kinds[np.arange(len(offsets)) % len(kinds)] + offsets * AROUND * task.box.widths
     near = task.box.clip(near)
     near = near[~task.terminal(near)] if len(near) else near
-    return np.concatenate([kinds, near])
+    weights = np.repeat([1.0 / len(kinds), 1.0 / max(len(near), 1)], [len(kinds), len(near)])
+    return Starts(np.concatenate([kinds, near]), weights / weights.sum(), len(kinds))
 
 
 def kinds_of(starts: FloatArray, box: Box, most: int = MOST_STARTS) -> FloatArray:

@@ -1,15 +1,14 @@
 """Agents as files: arrays in safetensors, everything else as JSON in its header. Nothing in it can run.
 
 The header holds one JSON document (format version, settings, seed, the box and controls of the task, scalars
-of the model) and the checksum of every array. Files are written beside, brought to disk and renamed: at any
-instant there is a whole one.
+of the model) and the checksum of every array. The one of a run also says which transitions it has learned
+from, by the digest of the last.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,8 @@ from optimist.given import GivenError, blamed, brief, one_line, told
 from optimist.models.model import Arrays, Packed
 from optimist.planning.memory import available_bytes
 from optimist.runs.describe import describe_task, require_same_task
+from optimist.runs.errors import DamagedError
+from optimist.runs.files import AGENT, is_there, replace_file
 from optimist.runs.headers import (
     AGENT_FORMAT,
     COLUMNS,
@@ -33,36 +34,36 @@ from optimist.runs.headers import (
     require_settings,
     transitions_in,
 )
-from optimist.runs.store import RunError
+from optimist.runs.store import RunStore
 from optimist.task import Task
-from optimist.transitions import Transition, Transitions
-
-FILE = "agent.optimist"
+from optimist.transitions import Transitions
 
 A = TypeVar("A", bound=Agent)
 
 
-def save_agent(agent: Agent, file: Path, *, with_transitions: bool = True) -> None:
-    """Write the agent, with its transitions unless they are kept elsewhere."""
+def save_agent(agent: Agent, file: Path, *, kept: RunStore | None = None) -> None:
+    """Write the agent, with its transitions unless they are `kept` elsewhere."""
     with blamed("The agent's `pack`"):
         arrays, document = agent.pack() or ({}, None)
     arrays = {f"knowledge.{name}": array for name, array in arrays.items()}
-    if with_transitions and agent.transitions:
+    if kept is None and agent.transitions:
         columns = Transitions.of(agent.transitions)
         arrays |= {f"transitions.{name}": getattr(columns, name) for name in COLUMNS}
     arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
     header = _document(agent) | {"knowledge": document}
+    if kept is not None:
+        header["record"] = kept.digest_of(len(agent.transitions))
     header["checksums"] = {name: _checksum(array) for name, array in arrays.items()}
     try:
         header["sha256"] = _digest(_canonical(header))
     except (TypeError, ValueError) as error:
         raise GivenError(f"The agent's `pack` must return what JSON can say; got {told(error)}.") from error
-    _write(Path(file), save(arrays, metadata={"optimist": json.dumps(header)}))
+    replace_file(Path(file), save(arrays, metadata={"optimist": json.dumps(header)}))
 
 
-def save_checkpoint(agent: Agent, directory: Path) -> None:
+def save_checkpoint(agent: Agent, store: RunStore) -> None:
     """The agent of a run; its transitions are in the store."""
-    save_agent(agent, directory / FILE, with_transitions=False)
+    save_agent(agent, store.directory / AGENT, kept=store)
 
 
 def load_agent(file: Path, task: Task, make: Callable[[dict[str, Any], int], A]) -> A:
@@ -70,6 +71,7 @@ def load_agent(file: Path, task: Task, make: Callable[[dict[str, Any], int], A])
 
     `make` makes an agent that knows nothing, of settings and seed.
     """
+    is_there(Path(file), following=True)  # whoever names a file may name a link to it
     arrays, document = _read(Path(file))
     require_same_task(document["task"], task, file)
     with _inconsistent(file):
@@ -92,20 +94,43 @@ def _made(
     return agent
 
 
-def load_checkpoint(directory: Path, agent: Agent, transitions: list[Transition]) -> Packed | None:
+def load_checkpoint(store: RunStore, agent: Agent) -> Packed | None:
     """What the agent of a run knew at its last checkpoint; None when there is none that is whole and fits.
 
-    Nothing depends on a checkpoint but time: an agent is a function of its transitions.
+    Nothing depends on a checkpoint but time: an agent is a function of its transitions. But it knows how many
+    there were: DamagedError when there are fewer.
     """
     try:
-        arrays, document = _read(directory / FILE)
+        arrays, document = _read(store.directory / AGENT)
     except ValueError:
         return None
     expected = _document(agent)
     if any(document[name] != expected[name] for name in ("settings", "seed", "task")):
         return None  # of another run
     packed = _packed(arrays, document)
-    return packed if packed is not None and packed[1]["n_transitions"] <= len(transitions) else None
+    if packed is None:
+        return None
+    known, recorded = packed[1]["n_transitions"], store.n_transitions
+    if known > recorded:
+        raise DamagedError.of(store.directory, lost(known, recorded))
+    if document.get("record") not in (None, store.digest_of(known)):
+        return None  # of other transitions
+    return packed
+
+
+def lost(known: int, recorded: int) -> str:
+    """What it means that a checkpoint knows more transitions than are recorded."""
+    return (
+        f"its agent has learned from {known} transitions and only {recorded} are there, so the last were lost"
+    )
+
+
+def checkpointed(directory: Path) -> dict[str, Any] | None:
+    """What the checkpoint of a run says, if there is one that is whole."""
+    try:
+        return _read(directory / AGENT)[1] if is_there(directory / AGENT) else None
+    except ValueError:
+        return None
 
 
 def _packed(arrays: Arrays, document: dict[str, Any]) -> Packed | None:
@@ -195,27 +220,3 @@ def _canonical(document: dict[str, Any]) -> bytes:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _write(file: Path, content: bytes) -> None:
-    beside = file.with_name(file.name + ".new")
-    try:
-        with beside.open("wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        beside.replace(file)
-        _sync_directory(file.parent)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise RunError(f"The agent could not be written to {file}: {error.strerror}.") from error
-
-
-def _sync_directory(directory: Path) -> None:
-    """Bring the rename to disk, where directories can be synced at all."""
-    if os.name != "nt":
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -56,6 +56,7 @@ class AgentHeader(Said):
     seed: Seed
     task: TaskSaid
     knowledge: Document | None
+    record: Annotated[str, Field(max_length=64)] | None = None  # digest of the last transition in the run
     checksums: dict[str, Digest]
     sha256: Digest
 
@@ -79,13 +80,17 @@ class RunHeader(Said):
 
 def parse_run_header(text: object, place: object) -> Document:
     """What the record of the run in `place` says of itself."""
-    what = "The header of a run"
-    document = _parsed_text(text, what, str(place))
+    document = _parsed_text(text, "The header of a run", str(place))
+    check_run_header(document, place)
+    return document
+
+
+def check_run_header(document: Document, place: object) -> None:
+    """Raise ValueError unless a header says what can be true, as far as it says anything."""
     try:
-        parsed(RunHeader, document, what)
+        parsed(RunHeader, document, "The header of a run")
     except ValueError as error:
         raise ValueError(f"The record of the run in {place} is damaged: {error}") from error
-    return document
 
 
 class WholeRunHeader(RunHeader):

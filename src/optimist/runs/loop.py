@@ -14,10 +14,13 @@ import gymnasium
 import numpy as np
 
 from optimist.agents.agent import Agent, Update
+from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import FloatArray
 from optimist.given import GivenError, blamed, brief, flag, told
 from optimist.runs.agent_file import save_checkpoint
-from optimist.runs.store import EpisodeRow, RunError, RunStore
+from optimist.runs.errors import RunError
+from optimist.runs.record import EpisodeRow
+from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transition
 
@@ -78,8 +81,11 @@ def interact(
 ) -> Iterator[Event]:
     """Episodes without end, from `place` on. Updates that are due come first."""
     place = place or Place()
+    noted = set() if store is None else store.marked(UNEXPLAINED)
     while True:
+        noted = note_doubts(agent, store, noted)
         yield from catch_up(agent, store)
+        noted = note_doubts(agent, store, noted)
         if place.state is None:
             state = begin(environment, agent.task, seed, place.episode)
             place = Place(place.episode, state=state, expected=expected_by(agent))
@@ -99,8 +105,17 @@ def catch_up(agent: Agent, store: RunStore | None) -> Iterator[Event]:
             update = agent.update()
         if store is not None:
             store.record_plan(update)
-            save_checkpoint(agent, store.directory)
+            save_checkpoint(agent, store)
         yield Updated(update)
+
+
+def note_doubts(agent: Agent, store: RunStore | None, noted: set[int]) -> set[int]:
+    """Mark in the record what the agent cannot explain, and take back what it now can; what is marked."""
+    doubted = {number for number, why in getattr(agent, "void", {}).items() if why == UNEXPLAINED}
+    if store is not None and doubted != noted:
+        store.mark(*sorted(doubted - noted), reason=UNEXPLAINED)
+        store.mark(*sorted(noted - doubted), void=False, reason=UNEXPLAINED)
+    return doubted
 
 
 def stepped(

@@ -15,10 +15,12 @@ import gymnasium
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from optimist.agents.agent import Agent
+from optimist.agents.doubts import BY_HAND
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import load_checkpoint
 from optimist.runs.loop import Place, catch_up, reset
-from optimist.runs.store import EpisodeRow, RunStore
+from optimist.runs.record import EpisodeRow, Mark
+from optimist.runs.store import RunStore
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
 
@@ -83,15 +85,35 @@ def abandon(place: Place, n_transitions: int, store: RunStore | None) -> tuple[P
 
 
 def replay(store: RunStore, agent: Agent, *, recording: bool = True) -> None:
-    """Bring the agent to where it was after the last recorded transition."""
-    transitions = store.transitions()
-    packed = load_checkpoint(store.directory, agent, transitions)
+    """Bring the agent to where it was after the last recorded transition.
+
+    What was marked by hand counts from the transition after which it was. What the agent marks itself it
+    marks again.
+    """
+    kept = store if recording else None
+    packed = load_checkpoint(store, agent)
     known = packed[1]["n_transitions"] if packed is not None else 0
+    transitions = store.transitions()
     try:
         agent.restore(transitions[:known], packed)
     except ValueError:  # a checkpoint that does not fit together costs time, no more
-        known = 0
+        packed, known = None, 0
         agent.restore([], None)
-    for transition in transitions[known:]:
-        list(catch_up(agent, store if recording else None))
+    heard = packed[1].get("marks", {}).get("heard", 0) if packed is not None else 0
+    marks = [mark for mark in store.marks() if mark.reason == BY_HAND][heard:]
+    for number, transition in enumerate(transitions[known:], known):
+        marks = _heed(marks, number, agent, kept)
+        list(catch_up(agent, kept))
         agent.observe(transition)
+    _heed(marks, len(transitions), agent, kept)
+
+
+def _heed(marks: list[Mark], number: int, agent: Agent, store: RunStore | None) -> list[Mark]:
+    """Tell the agent what was marked after so many transitions; what was marked later."""
+    now = [mark for mark in marks if mark.made_after <= number]
+    if now:
+        list(catch_up(agent, store))  # as it was made before they were
+        for mark in now:
+            agent.mark(mark.transition, void=mark.void)
+        list(catch_up(agent, store))
+    return marks[len(now) :]

@@ -16,11 +16,14 @@ from optimist.box import Box
 from optimist.given import array_of, brief, whole
 from optimist.planning import Policy
 from optimist.runs.describe import describe_task, require_same_task, run_header
+from optimist.runs.errors import RunError
 from optimist.runs.headers import of_run, require_settings, require_whole
+from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact
 from optimist.runs.progress import LearningProgress
+from optimist.runs.record import EpisodeRow, finished
 from optimist.runs.resume import abandon, open_place, put, replay, resume
-from optimist.runs.store import EpisodeRow, RunError, RunStore, finished
+from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transitions
 
@@ -39,6 +42,7 @@ class Session(Generic[A]):
         self._store: RunStore | None = None
         self._episodes: list[EpisodeRow] = []
         self._n_outside = 0
+        self._complaining = Complaining()
         self._place = Place()
         self._events: Iterator[Event] | None = None
         self._interrupted = False
@@ -57,6 +61,8 @@ class Session(Generic[A]):
         """Record what follows in a new directory; `episodes` is for whoever resumes it."""
         if self._store is not None or self.num_timesteps:
             raise ValueError("A run must be recorded from its first transition on; got one that has begun.")
+        if not str(run):
+            raise ValueError("`run` must name a directory; got ''.")
         agent = self._agent
         header = run_header(self._name, self._problem, agent.task, agent.settings, seed=agent.seed)
         self._store = RunStore.create(Path(run), header | {"episodes": episodes or 1})
@@ -163,6 +169,14 @@ class Session(Generic[A]):
         self._n_outside += event.outside
         if event.ended is not None:
             self._episodes.append(event.ended)
+            self._complaining.hear(self.complaints)
+
+    @property
+    def complaints(self) -> list[Complaint]:
+        """What looks wrong: mostly a task that was told wrongly."""
+        settled = getattr(self._agent, "settled_at", 0) is not None
+        seen = Transitions.of(self._agent.transitions) if self._agent.transitions else None
+        return complaints(self.box, self.task.n_actions, seen, self._episodes, settled=settled)
 
     def predict(
         self,
@@ -217,6 +231,11 @@ class Session(Generic[A]):
     def transitions(self) -> Transitions:
         """All that it has seen."""
         return Transitions.of(self._agent.transitions)
+
+    @property
+    def void(self) -> list[int]:
+        """Numbers, from 1, of the transitions that it does not learn from."""
+        return sorted(getattr(self._agent, "void", ()))
 
     @property
     def episodes(self) -> list[EpisodeRow]:

@@ -1,321 +1,287 @@
-"""The store of a run: one SQLite file. A transition is on disk before the agent acts again."""
+"""The store of a run: one SQLite file. A transition is on disk before the agent acts again.
+
+What is in it is proven whenever it is opened and whenever somebody else has written to it
+(`optimist.runs.record`). Rows are added and never changed.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 
 from optimist.agents.agent import Update
 from optimist.arrays import FloatArray
-from optimist.runs.headers import parse_run_header
+from optimist.runs.chain import Row
+from optimist.runs.database import Reading, structure_damage, told
+from optimist.runs.errors import DamagedError, RunError
+from optimist.runs.files import RECORD, is_there, require_regular
+from optimist.runs.headers import check_run_header
 from optimist.runs.lock import take_lock
+from optimist.runs.record import EpisodeRow, Mark, Record, read_record
+from optimist.runs.tables import FORMAT_VERSION, TABLES
+from optimist.runs.witness import heard
+from optimist.runs.writing import Writing, make_database
 from optimist.transitions import Transition
-
-FORMAT_VERSION = 3
-FILE = "run.sqlite"
-# what a run deleted by hand may have left behind, and would be taken for a part of the new one
-LEFTOVERS = (f"{FILE}.new", f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", "agent.optimist")
-
-SCHEMA = """
-CREATE TABLE header (document TEXT NOT NULL);
-CREATE TABLE transitions (
-    number INTEGER PRIMARY KEY,       -- from 1
-    episode INTEGER NOT NULL,         -- from 1
-    state BLOB NOT NULL,              -- float64, little-endian, as observed
-    action INTEGER NOT NULL,
-    reward REAL NOT NULL,
-    next_state BLOB NOT NULL,
-    terminated INTEGER NOT NULL,
-    truncated INTEGER NOT NULL,
-    outside INTEGER NOT NULL          -- the successor lay outside the task's box (clipped to plan on it)
-);
-CREATE TABLE episodes (
-    episode INTEGER PRIMARY KEY,
-    steps INTEGER NOT NULL,
-    total_reward REAL NOT NULL,
-    transitions INTEGER NOT NULL,     -- in the run when it ended
-    ending TEXT NOT NULL,             -- terminated, truncated, or abandoned (an outside environment, resumed)
-    expected REAL                     -- what the agent expected it to earn when it began, if it did
-);
-CREATE TABLE plans (
-    n_transitions INTEGER PRIMARY KEY,
-    fit_seconds REAL NOT NULL,
-    predict_seconds REAL NOT NULL,
-    plan_seconds REAL NOT NULL,
-    sweeps INTEGER NOT NULL,
-    residual REAL NOT NULL,
-    converged INTEGER NOT NULL,
-    mean_drift REAL,
-    uncertainty_drift REAL,
-    mean_uncertainty REAL NOT NULL,
-    model TEXT NOT NULL,              -- JSON: what the model says of itself
-    settled INTEGER NOT NULL,
-    rehearsal TEXT NOT NULL           -- JSON: layout that won, what was tried, what an episode shall earn
-);
-"""
-
-# From format 1, whose plans had a column for each thing that Gaussian processes say of themselves.
-UPGRADE = """
-BEGIN IMMEDIATE;
-ALTER TABLE plans ADD COLUMN model TEXT NOT NULL DEFAULT '{}';
-UPDATE plans SET model = json_object(
-    'basis_sizes', json(basis_sizes), 'hyperparameters', json(hyperparameters)
-);
-ALTER TABLE plans DROP COLUMN basis_sizes;
-ALTER TABLE plans DROP COLUMN hyperparameters;
-UPDATE header SET document = json_set(document, '$.settings.model.learner', 'gp')
-    WHERE json_type(document, '$.settings.model') = 'object';
-UPDATE header SET document = json_set(document, '$.format_version', 2);
-COMMIT;
-"""
-
-# From format 2, when nothing was rehearsed.
-UPGRADE_2 = """
-BEGIN IMMEDIATE;
-ALTER TABLE episodes ADD COLUMN expected REAL;
-ALTER TABLE plans ADD COLUMN rehearsal TEXT NOT NULL DEFAULT '{}';
-UPDATE header SET document = json_insert(document, '$.settings.planning.rehearse', json('false'))
-    WHERE json_type(document, '$.settings.planning') = 'object';
-UPDATE header SET document = json_set(document, '$.format_version', 3);
-COMMIT;
-"""
-
-
-class RunError(Exception):
-    """The work failed; what was recorded is safe. One sentence."""
-
-
-@dataclass(frozen=True)
-class EpisodeRow:
-    """How one episode went."""
-
-    episode: int  # from 1
-    steps: int
-    total_reward: float
-    transitions: int  # in the run when it ended
-    ending: str  # terminated, truncated or abandoned
-    expected: float | None = None  # by the agent when it began
-
-
-def finished(rows: Sequence[EpisodeRow]) -> int:
-    """How many episodes count: one that was abandoned is made again."""
-    return sum(row.ending != "abandoned" for row in rows)
 
 
 class RunStore:
     """The record of one run. One writer at a time; readers never block it."""
 
-    def __init__(self, directory: Path, connection: sqlite3.Connection, lock: FileLock | None) -> None:
+    def __init__(self, directory: Path, reading: Reading | None, writing: Writing | None) -> None:
         self.directory = directory
-        self._connection = connection
-        self._lock = lock
+        self._reading, self._writing = reading, writing
+        self._record: tuple[object, Record] | None = None  # as it was when `_state` was that
 
     @classmethod
     def create(cls, directory: Path, header: dict[str, Any]) -> RunStore:
         """A new run in a new or empty directory."""
+        document = json.dumps({"format_version": FORMAT_VERSION} | header)
+        # twice: all else can be made again or done without, and a damage rarely meets both
+        return cls.filled(directory, {"header": [(document,), (document,)]})
+
+    @classmethod
+    def filled(cls, directory: Path, rows: Mapping[str, Sequence[Row]]) -> RunStore:
+        """A new run that has these rows, by table."""
         directory = Path(directory)
-        with _writable(directory):
+        with _usable(directory, "writable"):
             directory.mkdir(parents=True, exist_ok=True)
-            lock = take_lock(directory)
+            release = take_lock(directory)
         try:
-            if (directory / FILE).exists():
+            require_regular(directory)
+            if is_there(directory / RECORD):
                 raise ValueError(
                     f"The run directory must be new; got {directory}, which holds a run. "
                     f"`optimist resume {directory}` goes on with it."
                 )
-            return cls._filled(directory, lock, header)
+            with told(directory):
+                make_database(directory, rows)
+                return cls._begun(Writing(directory, release))
         except BaseException:
-            lock.release()
+            release()
             raise
 
     @classmethod
-    def _filled(cls, directory: Path, lock: FileLock, header: dict[str, Any]) -> RunStore:
-        # Filled beside and renamed: a run either is there with its settings or is not there.
-        beside = directory / (FILE + ".new")
-        with _told(directory):
-            for leftover in LEFTOVERS:
-                (directory / leftover).unlink(missing_ok=True)
-            with closing(sqlite3.connect(beside)) as connection:
-                connection.execute("PRAGMA journal_mode = WAL")  # readers do not block the writer
-                connection.executescript(SCHEMA)
-                document = json.dumps({"format_version": FORMAT_VERSION} | header)
-                connection.execute("INSERT INTO header VALUES (?)", (document,))
-                connection.commit()
-            beside.rename(directory / FILE)
-            return cls(directory, _connect(directory), lock)
+    def open(cls, directory: Path, *, writing: bool) -> RunStore:
+        """An existing run; for writing it is locked, and brought to today's format."""
+        directory = Path(directory)
+        with _usable(directory, "writable" if writing else "readable"):
+            if not is_there(directory / RECORD):
+                raise ValueError(
+                    f"The run directory must hold a run ({RECORD}); got {directory}, which does not."
+                )
+            require_regular(directory)
+            if not writing:
+                return cls._proven(directory)
+            release = take_lock(directory)
+        try:
+            # SQLite only reads at first: of a damaged log it would keep what it understands
+            with cls._proven(directory) as found, told(directory):
+                record, damage = found.record, structure_damage(found._connection)
+            if damage is not None:
+                raise DamagedError.of(directory, damage)
+            with told(directory):
+                return cls._begun(Writing(directory, release), record)
+        except BaseException:
+            release()
+            raise
 
     @classmethod
-    def open(cls, directory: Path, *, writing: bool) -> RunStore:
-        """An existing run; for writing it is locked."""
-        directory = Path(directory)
-        with _writable(directory):
-            if not (directory / FILE).is_file():
-                raise ValueError(
-                    f"The run directory must hold a run ({FILE}); got {directory}, which does not."
-                )
-            lock = take_lock(directory) if writing else None
-        connection = None
+    def _proven(cls, directory: Path) -> RunStore:
+        """A store to read from, whose record is whole."""
+        with told(directory):
+            store = cls(directory, Reading(directory), None)
         try:
-            with _told(directory):
-                connection = _connect(directory, writing=writing)
-                store = cls(directory, connection, lock)
-                version = store.header["format_version"]
-                if version not in range(1, FORMAT_VERSION + 1):
-                    raise ValueError(
-                        f"The run in {directory} must be of format 1 to {FORMAT_VERSION}; got {version}, of "
-                        "another version of Optimist. Open it with that one."
-                    )
-                if version == 1 and writing:
-                    connection.executescript(UPGRADE)
-                if version < FORMAT_VERSION and writing:
-                    connection.executescript(UPGRADE_2)
+            store.record  # noqa: B018 - proven
         except BaseException:
-            if connection is not None:
-                connection.close()
-            if lock is not None:
-                lock.release()
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def _begun(cls, writing: Writing, old: Record | None = None) -> RunStore:
+        """A store to write to; `old` is what is in it, if that may be of an old format."""
+        store = cls(writing.directory, None, writing)
+        try:
+            if old is not None and old.version < FORMAT_VERSION:
+                writing.upgrade(old)
+            elif old is not None:
+                store._record = store._state(), old
+            writing.begin(store.record)
+        except BaseException:
+            store.close()
             raise
         return store
 
     @property
+    def record(self) -> Record:
+        """All of it, whole; a DamagedError when it is not."""
+        with told(self.directory):
+            state = self._state()
+            if self._record is None or self._record[0] != state:
+                witness = heard(self.directory)  # before the record: that is never behind it
+                record = read_record(self._connection, witness)
+                record.require_whole(self.directory)
+                self._record = state, record
+        return self._record[1]
+
+    def _state(self) -> object:
+        """Something that is another after every change, whoever made it."""
+        connection = self._connection
+        return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._writing is not None:
+            return self._writing.connection
+        assert self._reading is not None
+        return self._reading.connection
+
+    @property
     def header(self) -> dict[str, Any]:
         """Settings and all that says what the run is."""
-        rows = self._rows("SELECT document FROM header")
-        document = parse_run_header(rows[0][0] if rows else None, self.directory)
-        try:
-            model = document.get("settings", {}).get("model")
-            if document["format_version"] == 1 and model is not None:
-                model.setdefault("learner", "gp")  # there was no other
-            planning = document.get("settings", {}).get("planning")
-            if document["format_version"] in (1, 2) and planning is not None:
-                planning.setdefault("rehearse", False)  # nothing was
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"The record of the run in {self.directory} is damaged: no settings.") from error
+        with told(self.directory):
+            document = self.record.header
+        check_run_header(document, self.directory)
         return document
 
     def want(self, episodes: int) -> None:
         """Record how many episodes the run is to have, for whoever resumes it."""
-        document = json.dumps(self.header | {"episodes": episodes})
-        with _told(self.directory), self._connection as connection:
-            connection.execute("UPDATE header SET document = ?", (document,))
+        header = self.header
+        if header.get("episodes") != episodes:
+            self._writer.add([("header", (json.dumps(header | {"episodes": episodes}),))])
 
     def append(
         self, transition: Transition, episode: int, *, outside: bool, ended: EpisodeRow | None = None
     ) -> None:
         """Record a transition, and the end of its episode with it; on disk when this returns."""
-        with _told(self.directory), self._connection as connection:
-            connection.execute(
-                "INSERT INTO transitions (episode, state, action, reward, next_state, terminated, truncated, "
-                "outside) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    episode,
-                    _packed(transition.state),
-                    transition.action,
-                    transition.reward,
-                    _packed(transition.next_state),
-                    transition.terminated,
-                    transition.truncated,
-                    outside,
-                ),
-            )
-            if ended is not None:
-                _insert(connection, "INSERT", "episodes", asdict(ended))
+        row = (
+            episode,
+            _packed(transition.state),
+            transition.action,
+            float(transition.reward),
+            _packed(transition.next_state),
+            int(transition.terminated),
+            int(transition.truncated),
+            int(outside),
+        )
+        end = [] if ended is None else self._ends([ended])
+        self._writer.add([("transitions", row), *end])
 
     def end_episodes(self, rows: Sequence[EpisodeRow]) -> None:
         """Record the ends of episodes that ended without a transition of their own; all of them or none."""
-        with _told(self.directory), self._connection as connection:
-            for row in rows:
-                _insert(connection, "INSERT", "episodes", asdict(row))
+        self._writer.add(self._ends(rows))
 
     def record_plan(self, update: Update) -> None:
-        """Record an update; one made again after an interruption replaces itself."""
+        """Record an update; of one made again after an interruption the last counts."""
         row = asdict(update)
-        drift = row.pop("drift") or {"mean_drift": None, "uncertainty_drift": None}
+        row |= row.pop("drift") or {"mean_drift": None, "uncertainty_drift": None}
         row |= {name: json.dumps(row[name]) for name in ("model", "rehearsal")}
-        with _told(self.directory), self._connection as connection:
-            _insert(connection, "INSERT OR REPLACE", "plans", row | drift)
+        row |= {name: int(row[name]) for name in ("converged", "settled")}
+        self._writer.add([("plans", tuple(row[name] for name in TABLES["plans"].columns))])
+
+    def mark(self, *numbers: int, void: bool = True, reason: str) -> list[int]:
+        """Mark transitions as void (not to be learned from) or not, all or none; for which that is news."""
+        record = self.record
+        count = len(record.chains["transitions"].rows)
+        for number in numbers:
+            if not 1 <= number <= count:
+                raise ValueError(
+                    f"The number of a transition must be from 1 to {count}, of those in {self.directory}; "
+                    f"got {number}."
+                )
+        news = [number for number in dict.fromkeys(numbers) if (number in record.void) != void]
+        self._writer.add([("marks", (number, int(void), reason, count)) for number in news])
+        return news
+
+    def _ends(self, rows: Sequence[EpisodeRow]) -> list[tuple[str, Row]]:
+        """Ends of episodes as rows: the next ones, in order."""
+        for number, row in enumerate(rows, self._writer.length("episodes") + 1):
+            if row.episode != number:
+                raise RunError(f"The next episode to end must be number {number}; got {row.episode}.")
+        return [
+            ("episodes", (row.steps, row.total_reward, row.transitions, row.ending, row.expected))
+            for row in rows
+        ]
+
+    @property
+    def _writer(self) -> Writing:
+        if self._writing is None:
+            raise RunError(f"The run in {self.directory} must be opened for writing; got it readonly.")
+        return self._writing
 
     @property
     def n_transitions(self) -> int:
         """How many there are."""
-        return int(self._rows("SELECT count(*) FROM transitions")[0][0])
+        return len(self.record.chains["transitions"].rows)
 
     def transitions(self) -> list[Transition]:
         """All of them, in order."""
-        rows = self._rows(
-            "SELECT state, action, reward, next_state, terminated, truncated FROM transitions ORDER BY number"
-        )
-        sizes = {len(row[k]) for row in rows for k in (0, 3)}
-        if len(sizes) > 1 or any(size % 8 for size in sizes):
-            raise RunError(f"The record of the run in {self.directory} is damaged: states of another size.")
-        return [
-            Transition(_unpacked(row[0]), row[1], row[2], _unpacked(row[3]), bool(row[4]), bool(row[5]))
-            for row in rows
-        ]
+        return self.record.transitions
 
     def episodes(self) -> list[EpisodeRow]:
         """Those that have ended, in order."""
-        names = [row[1] for row in self._rows("PRAGMA table_info(episodes)")]
-        rows = self._rows("SELECT * FROM episodes ORDER BY episode")
-        return [EpisodeRow(**dict(zip(names, row, strict=True))) for row in rows]
+        return self.record.episodes
+
+    def plans(self) -> list[dict[str, Any]]:
+        """One dictionary per update, in order."""
+        with told(self.directory):
+            return self.record.plans
+
+    def marks(self) -> list[Mark]:
+        """Which transitions were marked, in the order in which they were."""
+        return self.record.marks
+
+    def marked(self, reason: str) -> set[int]:
+        """Numbers of the transitions that are void for this reason."""
+        last = {mark.transition: mark for mark in self.marks()}
+        return {number for number, mark in last.items() if mark.void and mark.reason == reason}
+
+    def digest_of(self, number: int) -> str | None:
+        """What proves the first so many transitions; None when there are none, or nothing does."""
+        digest = self._writing.digest_of(number) if self._writing is not None else None
+        if digest is None:
+            found = self.record.chains["transitions"].digests
+            digest = found[number - 1] if 1 <= number <= len(found) else None
+        return None if digest is None else digest.hex()
 
     def expected_of(self, episode: int) -> float | None:
         """What was expected of an episode when it began: what the last plan before it said."""
-        begun = self._rows("SELECT count(*) FROM transitions WHERE episode < ?", (episode,))[0][0]
+        begun = sum(row[0] < episode for row in self.record.chains["transitions"].rows)
         said = [row["rehearsal"].get("expected") for row in self.plans() if row["n_transitions"] <= begun]
         return said[-1] if said else None
 
     def open_episode(self) -> tuple[int, int, float]:
         """The episode that goes on: its number, steps and total reward so far."""
-        done = len(self.episodes())
-        rewards = self._rows("SELECT reward FROM transitions WHERE episode = ? ORDER BY number", (done + 1,))
-        total = 0.0
-        for (reward,) in rewards:  # in this order, as the loop adds them up
-            total += reward
-        return done + 1, len(rewards), total
+        record = self.record
+        episode = len(record.episodes) + 1
+        total, steps = 0.0, 0
+        for row in record.chains["transitions"].rows:  # in this order, as the loop adds them up
+            if row[0] == episode:
+                total, steps = total + row[3], steps + 1
+        return episode, steps, total
 
     def n_outside(self) -> int:
         """How many successors lay outside the task's box."""
-        return int(self._rows("SELECT sum(outside) FROM transitions")[0][0] or 0)
-
-    def plans(self) -> list[dict[str, Any]]:
-        """One dictionary per update, in order."""
-        names = [row[1] for row in self._rows("PRAGMA table_info(plans)")]
-        found = self._rows("SELECT * FROM plans ORDER BY n_transitions")
-        rows = [dict(zip(names, row, strict=True)) for row in found]
-        for row in rows:
-            if "model" in row:
-                row["model"] = json.loads(row["model"])
-            else:  # format 1
-                row["model"] = {
-                    name: json.loads(row.pop(name)) for name in ("basis_sizes", "hyperparameters")
-                }
-            row["rehearsal"] = json.loads(row.get("rehearsal", "{}"))
-        return rows
+        return sum(row[7] for row in self.record.chains["transitions"].rows)
 
     def stopped_learning_at(self) -> int | None:
         """The number of transitions after which learning stopped."""
-        last = self._rows("SELECT n_transitions, settled FROM plans ORDER BY n_transitions DESC LIMIT 1")
-        return int(last[0][0]) if last and last[0][1] else None
-
-    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        with _told(self.directory):
-            return self._connection.execute(query, values).fetchall()
+        last = self.plans()[-1:]
+        return int(last[0]["n_transitions"]) if last and last[0]["settled"] else None
 
     def close(self) -> None:
         """Let go of it; once is enough, more does no harm."""
-        self._connection.close()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        if self._reading is not None:
+            self._reading.close()
+        if self._writing is not None:
+            self._writing.close()
 
     def __enter__(self) -> RunStore:
         return self
@@ -324,46 +290,13 @@ class RunStore:
         self.close()
 
 
-def _connect(directory: Path, *, writing: bool = True) -> sqlite3.Connection:
-    file = directory / FILE
-    if not writing:
-        return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-    connection = sqlite3.connect(file, check_same_thread=False)
-    connection.execute("PRAGMA synchronous = FULL")  # on disk at every commit, a power cut included
-    return connection
-
-
 @contextmanager
-def _writable(directory: Path) -> Iterator[None]:
+def _usable(directory: Path, how: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ValueError(f"The run directory must be writable; got {directory}: {error.strerror}.") from error
-
-
-@contextmanager
-def _told(directory: Path) -> Iterator[None]:
-    """Turn SQLite's errors into one sentence."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        reason = str(error).rstrip(".")
-        raise RunError(
-            f"The record of the run in {directory} could not be used: {reason}. What was recorded is safe; "
-            f"once the cause is mended, `optimist resume {directory}` goes on."
-        ) from error
-    except OSError as error:
-        raise RunError(f"The run in {directory} could not be written: {error.strerror}.") from error
-
-
-def _insert(connection: sqlite3.Connection, how: str, table: str, row: dict[str, Any]) -> None:
-    names, marks = ", ".join(row), ", ".join("?" * len(row))
-    connection.execute(f"{how} INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
+        raise ValueError(f"The run directory must be {how}; got {directory}: {error.strerror}.") from error
 
 
 def _packed(state: FloatArray) -> bytes:
     return np.asarray(state, dtype="<f8").tobytes()
-
-
-def _unpacked(blob: bytes) -> FloatArray:
-    return np.frombuffer(blob, dtype="<f8").astype(np.float64)

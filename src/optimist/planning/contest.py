@@ -1,0 +1,78 @@
+"""Contest: layouts challenge the one in use, each is planned on and tried out, the best is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimist.arrays import FloatArray
+from optimist.discretisation import Layout
+from optimist.planning.chooser import Chooser
+from optimist.planning.planner import Planned
+from optimist.planning.rehearsal import Rehearsal, better
+
+MOST_ROUNDS = 3  # of placing nodes again along the paths of the plan that is best by then
+
+Attempt = Callable[[Layout, Planned | None], Planned]  # plan on a layout; the other shares what it can
+TryOut = Callable[[Planned], Rehearsal]
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """How layouts are compared, and what nodes are placed by besides rehearsed paths."""
+
+    chooser: Chooser
+    attempt: Attempt
+    try_out: TryOut
+    visited: FloatArray  # [n, d]
+
+    def between(self, first: Planned, turns: Sequence[str]) -> Won:
+        """A few challengers. Who is in use stays, unless one promises clearly more: a model errs."""
+        won = self._began(first)
+        for kind in turns:
+            won = self._challenged(won, kind, better)
+        return won
+
+    def among_all(self, first: Planned) -> Won:
+        """Every kind, and nodes placed again and again as long as that helps. The best is taken as it is."""
+        won = self._began(first)
+        for _ in range(MOST_ROUNDS):
+            before = won.planned
+            for kind in self.chooser.placed:
+                won = self._challenged(won, kind, _more)
+            if won.planned is before:
+                break
+        for kind in self.chooser.last:
+            won = self._challenged(won, kind, _more)
+        return won
+
+    def _began(self, first: Planned) -> Won:
+        heard = self.try_out(first)
+        return Won(first, heard, ((first.layout.name, heard.total),))
+
+    def _challenged(self, won: Won, kind: str, wins: Callable[[Rehearsal, Rehearsal], bool]) -> Won:
+        states = np.concatenate([self.visited, won.rehearsal.states])
+        layout = self.chooser.challenger(kind, won.planned, states)
+        if layout is None:
+            return won
+        other = self.attempt(layout, won.planned)
+        heard = self.try_out(other)
+        tried = (*won.tried, (other.layout.name, heard.total))
+        if wins(heard, won.rehearsal):
+            return Won(other, heard, tried)
+        return Won(won.planned, won.rehearsal, tried)
+
+
+@dataclass(frozen=True, eq=False)
+class Won:
+    """The plan that won, what it came to, and what was tried."""
+
+    planned: Planned
+    rehearsal: Rehearsal
+    tried: tuple[tuple[str, float], ...]
+
+
+def _more(challenger: Rehearsal, kept: Rehearsal) -> bool:
+    return challenger.total > kept.total

@@ -1,0 +1,98 @@
+"""The files of a run: opened without following links, made exclusively, replaced as a whole.
+
+Whoever can write to a directory can put anything there under a name that a run will use: a link to somebody
+else's file, a pipe nobody writes to, a device. Nothing is read from or written to those.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from optimist.runs.errors import RunError
+
+RECORD = "run.sqlite"
+AGENT = "agent.optimist"
+WITNESS = "run.head"
+# what a run consists of, or may have left behind when it was stopped
+NAMES = (
+    RECORD, f"{RECORD}.new", f"{RECORD}.new-wal", f"{RECORD}.new-shm", f"{RECORD}.new-journal",
+    f"{RECORD}-wal", f"{RECORD}-shm", f"{RECORD}-journal", AGENT, f"{AGENT}.new", WITNESS,
+)  # fmt: skip
+
+CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def is_there(file: Path, *, following: bool = False) -> bool:
+    """Whether there is such a file; a ValueError when what is there is no regular file."""
+    try:
+        mode = file.stat().st_mode if following else file.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if not stat.S_ISREG(mode):
+        kind = KINDS.get(stat.S_IFMT(mode), "something else")
+        raise ValueError(f"What is read or written must be a regular file; got {file}, {kind}.")
+    return True
+
+
+def require_regular(directory: Path) -> None:
+    """A ValueError when something in the directory of a run is named like a file of its and is none."""
+    for name in NAMES:
+        is_there(directory / name)
+
+
+def open_regular(file: Path, flags: int) -> int:
+    """A descriptor of a regular file that is no link; ValueError when it is something else, or OSError."""
+    is_there(file)
+    descriptor = os.open(file, flags | CAREFULLY, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # put there since
+        os.close(descriptor)
+        raise ValueError(f"What is read or written must be a regular file; got {file}, which is none.")
+    return descriptor
+
+
+def create_empty(file: Path) -> int:
+    """A descriptor of a new file in the place of what was left of an earlier one."""
+    if is_there(file):
+        file.unlink()
+    return open_regular(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write beside, bring to disk and rename: at any instant there is a whole one."""
+    beside = file.with_name(file.name + ".new")
+    made = False
+    try:
+        is_there(file)
+        with os.fdopen(create_empty(beside), "wb") as out:
+            made = True
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(file)
+        sync_directory(file.parent)
+    except OSError as error:
+        if made:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+        raise RunError(f"The agent could not be written to {file}: {error.strerror}.") from error
+
+
+def sync_directory(directory: Path) -> None:
+    """Bring a rename to disk, where directories can be synced at all."""
+    if os.name != "nt":
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
