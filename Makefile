@@ -1,13 +1,14 @@
 # make run     learn mountain car from nothing, print the learning curve, draw what was learned
 # make test    lint, types, architecture, tests
 # make bench   measure us and the peers, write benchmarks/results.json and benchmarks/README.md
+# make torture  damage a run and forge files, a thousand times and more (minutes; see docs/reliability.md)
 # make audit   known vulnerabilities in what is installed
 # make install .venv with everything
 
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: install run test bench audit
+.PHONY: install run test bench audit torture
 
 install: .venv/installed
 
@@ -31,6 +32,10 @@ test: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+torture: install
+	$(BIN)/python -m tests.torture.damage
+	$(BIN)/python -m tests.torture.hostile --cases 400 --seed 0
 
 # pip-audit has dependencies of its own, and stays out of the way. It fails where it cannot ask anybody.
 audit: install
