@@ -17,6 +17,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -40,6 +41,9 @@ from optimist.gp.covariance import Metric
 from optimist.models import GPSettings
 from optimist.runs import RunError
 from optimist.runs.agent_file import _canonical, _checksum, _digest, load_agent, save_agent
+from optimist.runs.chain import genesis, link
+from optimist.runs.files import WITNESS
+from optimist.runs.tables import TABLES
 from optimist.systems import find_system
 
 SECONDS = 20  # after so many a case counts as a hang
@@ -153,7 +157,7 @@ SIGNED = {
     "leaving",
     "optimistic_value",
 }  # a sign says nothing there
-OPEN = {"first_plans", "drifts"}  # lists that may have another length
+OPEN = {"first_plans", "drifts", "unexplained"}  # lists that may have another length
 
 
 def changes(document: Any, path: Path_) -> Iterator[tuple[str, Any]]:
@@ -370,11 +374,19 @@ def header_of(run: Path) -> dict[str, Any]:
 
 
 def with_header(run: Path, header: object) -> Path:
-    """The same run with another header, put in by somebody who knows how."""
+    """The same run with another header, put in by somebody who can make a chain."""
     connection = sqlite3.connect(run / "run.sqlite")
+    table, previous = TABLES["header"], genesis("header")
     with connection:
-        connection.execute("UPDATE header SET document = ?", (header,))
+        count = connection.execute("SELECT count(*) FROM header").fetchone()[0]
+        for number in range(1, count + 1):
+            with suppress(ValueError):  # no text, and no digest is right
+                previous = link(previous, table.kinds, (header,))
+            row = (header, previous, number)
+            connection.execute("UPDATE header SET document = ?, digest = ? WHERE number = ?", row)
+        connection.execute("UPDATE chains SET digest = ? WHERE name = 'header'", (previous,))
     connection.close()
+    (run / WITNESS).unlink(missing_ok=True)
     return run
 
 

@@ -115,7 +115,9 @@ class Unpacking:
             "n_updates": said.n_updates > 1000 + 10 * count,
             "drifts": len(drifts) >= said.n_updates,
             "settled": said.settled and not self.settings.stopping.settled(drifts),
-            "marks": max([*said.marks.by_hand, *said.marks.unexplained], default=0) > count,
+            "marks": max([*said.marks.by_hand, *said.marks.unexplained], default=0) > count
+            or any(rows != sorted(set(rows)) for rows in (said.marks.by_hand, said.marks.unexplained))
+            or len(said.marks.by_hand) > said.marks.heard,
             "plan.sweeps": said.plan.sweeps > self.settings.planning.max_sweeps,
             "mean_hold": said.mean_hold > said.layout.hold,
             "expected": None not in (said.expected.low, said.expected.high)

@@ -78,11 +78,9 @@ class RunHeader(Said):
     episodes: Count = 1
 
 
-def parse_run_header(text: object, place: object) -> Document:
-    """What the record of the run in `place` says of itself."""
-    document = _parsed_text(text, "The header of a run", str(place))
-    check_run_header(document, place)
-    return document
+def read_run_header(text: object) -> Document:
+    """What the record of a run says of itself: within bounds, no key twice."""
+    return _parsed_text(text, "The header of a run", "its record")
 
 
 def check_run_header(document: Document, place: object) -> None:

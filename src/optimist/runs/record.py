@@ -19,6 +19,7 @@ import numpy as np
 
 from optimist.runs.chain import Row, genesis, link
 from optimist.runs.errors import DamagedError, ForeignError, UnreadableError, said
+from optimist.runs.headers import read_run_header
 from optimist.runs.old_formats import read_old
 from optimist.runs.tables import FORMAT_VERSION, TABLES, Table, Tip, Tips
 from optimist.transitions import Transition
@@ -91,12 +92,9 @@ class Record:
         """Settings and all that says what the run is."""
         chain = self.chains["header"]
         try:
-            document = json.loads((*chain.rows, *chain.later)[-1][0])
-        except (IndexError, RecursionError, ValueError) as error:
+            return read_run_header((*chain.rows, *chain.later)[-1][0])
+        except (IndexError, ValueError) as error:
             raise UnreadableError("its settings cannot be read") from error
-        if not isinstance(document, dict):
-            raise UnreadableError("its settings cannot be read")
-        return document
 
     @property
     def transitions(self) -> list[Transition]:
