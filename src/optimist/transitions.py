@@ -43,7 +43,7 @@ class Transitions:
         kinds = {"actions": np.int64, "terminated": np.bool_, "truncated": np.bool_, "begun": np.bool_}
         for name in self.__dataclass_fields__:
             given = getattr(self, name)
-            if given is None:
+            if name == "begun" and given is None:
                 continue
             if not isinstance(given, np.ndarray) or given.dtype.kind not in "biuf":
                 given = array_of(f"`{name}`", given)

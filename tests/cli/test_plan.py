@@ -69,7 +69,7 @@ def test_certificate_nearby_starts_and_options_are_reported(say_json: SayJson) -
         "--tolerance", "1e-3", "--max-sweeps", "5000", "--certify", "--nearby", "3", "--hold", "2",
         "--lookahead", "1",
     )  # fmt: skip
-    assert result["tried"] == [["uniform, 2 steps held, looking 1 ahead", result["expected"]]]
+    assert result["tried"] == [["spaced, 2 steps held, looking 1 ahead", result["expected"]]]
     assert result["layout"] == result["tried"][0][0]
     assert (result["until_crossed"], result["mean_hold"]) == (False, 2.0)
     assert (result["backup"], result["hold"], result["lookahead"]) == ("eq7-exact", 2, 1)

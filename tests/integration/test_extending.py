@@ -64,6 +64,7 @@ def test_a_new_system_is_planned(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "cart" in [entry["name"] for entry in run(capsys, "problems")["problems"]]
 
 
+@pytest.mark.filterwarnings("ignore:.* of all observations lie outside")  # at random
 @pytest.mark.parametrize(
     ("agent", "learner"), [("gp-rmax-exp", "gp"), ("gp-rmax-exp", "linear"), ("random", None)]
 )

@@ -309,13 +309,13 @@ def test_a_basis_stopped_by_its_size_is_told() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"subset": 1}, r"subset\n.*greater than or equal to 2.*input_value=1"),
-        ({"max_basis": 0}, r"max_basis\n.*greater than or equal to 1.*input_value=0"),
-        ({"basis_tolerance": -1e-9}, r"basis_tolerance\n.*greater than or equal to 0.*input_value=-1e-09"),
-        ({"basis_tolerance": np.nan}, r"basis_tolerance\n.*greater than or equal to 0.*input_value=nan"),
-        ({"refit_growth": 0.99}, r"refit_growth\n.*greater than or equal to 1.*input_value=0\.99"),
-        ({"refit_growth": np.nan}, r"refit_growth\n.*greater than or equal to 1.*input_value=nan"),
-        ({"kernel": "se"}, r"kernel\n.*not permitted"),
+        ({"subset": 1}, r"`subset` must be greater than or equal to 2; got 1"),
+        ({"max_basis": 0}, r"`max_basis` must be greater than or equal to 1; got 0"),
+        ({"basis_tolerance": -1e-9}, r"`basis_tolerance` must be greater than or equal to 0; got -1e-09"),
+        ({"basis_tolerance": np.nan}, r"`basis_tolerance` must be .*; got nan"),
+        ({"refit_growth": 0.99}, r"`refit_growth` must be greater than or equal to 1; got 0\.99"),
+        ({"refit_growth": np.nan}, r"`refit_growth` must be .*; got nan"),
+        ({"kernel": "se"}, r"`kernel` must be one of metric, .*; got another"),
     ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any], told: str) -> None:

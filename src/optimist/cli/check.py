@@ -37,8 +37,8 @@ def check(
 
 def named(directory: str, option: str) -> Path:
     """The directory of a run; no name at all would be the one we are in."""
-    if not directory:
-        raise ValueError(f"{option} must name a directory; got ''.")
+    if not directory.strip():
+        raise ValueError(f"{option} must name a directory; got {directory!r}.")
     return Path(directory)
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from optimist.agents import PRESETS
-from optimist.cli.check import DIRECTORY
+from optimist.cli.check import DIRECTORY, named
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
 from optimist.experiments.kinds import KINDS
@@ -50,7 +50,7 @@ def learn(
     """Learn to control a problem from nothing, online."""
     _at_least_one(episodes)
     _check_plot(plot)
-    given = _directory(run) if run is not None else None
+    given = named(run, "--run") if run is not None else None
     found = find_problem(problem)
     directory = given if given is not None else Path("runs") / found.label / agent / f"seed-{seed}"
     started = start_run(
@@ -69,7 +69,7 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run after any interruption."""
-    directory = _directory(run)
+    directory = named(run, "DIR")
     _check_plot(plot)
     with RunStore.open(directory, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
@@ -94,7 +94,7 @@ def evaluate(
     if seed < 0:
         raise ValueError(f"--seed must not be negative; got {seed}.")
     with progress(f"evaluating {run}"):
-        opened, found = open_run(_directory(run), problem, writing=False)
+        opened, found = open_run(named(run, "DIR"), problem, writing=False)
         with opened:
             rollouts = evaluate_run(opened, found, n_random=random, seed=seed)
     result = {
@@ -156,8 +156,8 @@ def _interruptible(directory: Path, source: str | None) -> Iterator[None]:
 
 def _again(directory: object, source: str | None) -> str:
     """How the run is named on the command line."""
-    named = quote(str(directory))
-    return f"{named} --problem {quote(source)}" if source is not None else named
+    place = quote(str(directory))
+    return f"{place} --problem {quote(source)}" if source is not None else place
 
 
 def _result(store: RunStore, directory: Path) -> dict[str, Any]:
@@ -211,12 +211,6 @@ def _print_evaluation(result: dict[str, Any]) -> None:
     print(f"{result['problem']}: greedy episodes after {result['transitions']} transitions")
     for row in result["episodes"]:
         print(f"  {Rollouts.told(row)}")
-
-
-def _directory(text: str) -> Path:
-    if not text.strip():
-        raise ValueError(f"The directory of a run must have a name; got {text!r}.")
-    return Path(text)
 
 
 def _at_least_one(episodes: int) -> None:
