@@ -243,8 +243,8 @@ def test_a_model_that_fails_is_named_by_its_line(
         (("unlearn",), "No such command 'unlearn'"),
         (("plan", "pendulum", "--hold", "x"), "Invalid value for '--hold'"),
         (("sweep", "x.toml", "--tls-ca", "ca.pem"), "--tls-ca, --tls-cert and --tls-key must come together"),
-        (("learn", "pendulum", "--run", ""), "The directory of a run must have a name; got ''"),
-        (("evaluate", " "), "The directory of a run must have a name; got ' '"),
+        (("learn", "pendulum", "--run", ""), "must name a directory; got ''"),
+        (("evaluate", " "), "must name a directory; got ' '"),
     ],
 )
 def test_refusals_are_one_line_without_a_box(say: Say, arguments: tuple[str, ...], said: str) -> None:
