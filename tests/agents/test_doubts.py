@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+import optimist
 from optimist import Discretisation, GPRMax
 from optimist.agents.doubts import BY_HAND, UNEXPLAINED
 from optimist.agents.settings import AgentSettings, PlanningOptions
@@ -95,6 +96,11 @@ def test_marks_are_recorded_and_found_again(tmp_path: Path) -> None:
         assert store.marked(UNEXPLAINED) == {AT, AT + 1}
         assert store.marked(BY_HAND) == set()
         assert store.transitions()[AT - 1].next_state[1] == 20.0  # as it was read
+    assert optimist.check(tmp_path / "run", void=[AT]).void == (AT, AT + 1)
+    with RunStore.open(tmp_path / "run", writing=True) as store:
+        assert store.marked(BY_HAND) == {AT}  # said by hand it stays void, whatever is explained later
+        store.mark(AT, AT + 1, void=False, reason=UNEXPLAINED)
+        assert store.record.void == {AT}
 
 
 @pytest.mark.filterwarnings("ignore:The environment paid")

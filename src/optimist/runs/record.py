@@ -130,7 +130,11 @@ class Record:
     @property
     def void(self) -> set[int]:
         """Numbers of the transitions that are not to be learned from."""
-        last = {mark.transition: mark.void for mark in self.marks}
+        return {number for reason in {mark.reason for mark in self.marks} for number in self.marked(reason)}
+
+    def marked(self, reason: str) -> set[int]:
+        """Numbers of the transitions that are void for this reason; of several marks the last counts."""
+        last = {mark.transition: mark.void for mark in self.marks if mark.reason == reason}
         return {number for number, void in last.items() if void}
 
 

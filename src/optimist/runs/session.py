@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimist.agents.agent import Agent
+from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.given import array_of, brief, whole
@@ -19,7 +20,7 @@ from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.errors import RunError
 from optimist.runs.headers import of_run, require_settings, require_whole
 from optimist.runs.health import Complaining, Complaint, complaints
-from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact
+from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
 from optimist.runs.resume import abandon, open_place, put, replay, resume
@@ -147,6 +148,8 @@ class Session(Generic[A]):
             for event in catch_up(self._agent, self._store):  # what is known at the end is planned with
                 for callback in callbacks:
                     callback(event)
+            if self._store is not None:
+                note_doubts(self._agent, self._store, self._store.marked(UNEXPLAINED))
         except BaseException:
             self._events, self._interrupted = None, True
             raise

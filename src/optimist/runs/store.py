@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from optimist.agents.agent import Update
+from optimist.agents.doubts import BY_HAND
 from optimist.arrays import FloatArray
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
@@ -196,7 +197,9 @@ class RunStore:
                     f"The number of a transition must be from 1 to {count}, of those in {self.directory}; "
                     f"got {number}."
                 )
-        news = [number for number in dict.fromkeys(numbers) if (number in record.void) != void]
+        # what was marked by hand needs no other reason; by hand what is unexplained can be made sure
+        already = record.marked(reason) | (record.marked(BY_HAND) if void else set())
+        news = [number for number in dict.fromkeys(numbers) if (number in already) != void]
         self._writer.add([("marks", (number, int(void), reason, count)) for number in news])
         return news
 
@@ -240,8 +243,7 @@ class RunStore:
 
     def marked(self, reason: str) -> set[int]:
         """Numbers of the transitions that are void for this reason."""
-        last = {mark.transition: mark for mark in self.marks()}
-        return {number for number, mark in last.items() if mark.void and mark.reason == reason}
+        return self.record.marked(reason)
 
     def digest_of(self, number: int) -> str | None:
         """What proves the first so many transitions; None when there are none, or nothing does."""
