@@ -28,7 +28,7 @@ DRAWS = 4
 
 @dataclass(frozen=True, eq=False)
 class Rehearsed:
-    """The plan that won, and how long its kind took."""
+    """The plan that won, and how long predicting at all their nodes took."""
 
     won: Won
     predict_seconds: float
