@@ -15,8 +15,9 @@ from optimist.discretisation import Layout
 from optimist.given import brief, require_kind, whole
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.planning import Lookahead, Plan, QFunction
+from optimist.planning import Plan
 from optimist.planning.rehearsal import Expectation
+from optimist.planning.sights import Sights
 from optimist.runs import Session
 from optimist.runs.agent_file import load_agent, save_agent
 from optimist.runs.loop import Environment, Place
@@ -101,7 +102,7 @@ class GPRMax(Session[GPRMaxAgent]):
         return self._agent.known().model
 
     @property
-    def policy(self) -> Lookahead | QFunction:
+    def policy(self) -> Sights:
         """The best it knows, for many states at a time. Unlike `learn`, it does not explore."""
         return self._agent.policy
 

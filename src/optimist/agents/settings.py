@@ -93,6 +93,16 @@ class AgentSettings(Settings):
         past = n_transitions - (self.first_plans[-1] if self.first_plans else 0)
         return past > 0 and past % self.replan_every == 0
 
+    def due_again(self, n_transitions: int, done: int, n_since: int) -> bool:
+        """Whether to plan after so many transitions, `done` of them planned with.
+
+        Plans come in quick succession after waking, as they do in the beginning: `n_since` were made since.
+        """
+        first = self.first_plans
+        if n_since + 1 >= len(first) or n_transitions <= first[-1]:
+            return False
+        return n_transitions - done >= first[n_since + 1] - first[n_since]
+
     def planner(self, task: Task) -> Planner:
         """How such an agent plans."""
         return Planner(task, limits=Limits(self.planning.tolerance, self.planning.max_sweeps, relative=True))

@@ -5,6 +5,7 @@ What is handed to an agent is the problem's task; the dynamics stay behind the e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from optimist.experiments.kinds import find_kind
 from optimist.experiments.problems import Problem, find_problem
 from optimist.given import blamed, brief
 from optimist.planning import Policy, Rollouts, roll_out
+from optimist.planning.policy import begun
 from optimist.runs import RunError, RunStore, Session
 from optimist.runs.headers import of_run
 from optimist.runs.loop import Environment, Place, begin, stepped
@@ -99,13 +101,10 @@ def _followed(problem: Problem, policy: Policy, starts: FloatArray) -> Rollouts:
 
 def play(env: Environment, task: Task, policy: Policy, episodes: int, *, seed: int) -> Rollouts:
     """Episodes in the environment itself."""
-
-    def act(state: FloatArray) -> int:
-        return int(policy.greedy(state[np.newaxis])[0])
-
     paths, ended = [], []
     for episode in range(1, episodes + 1):
-        place = Place(episode, state=begin(env, task, seed, episode))
+        start = begin(env, task, seed, episode)
+        place, act = Place(episode, state=start), _acting(policy, start)
         path = [place.state]
         while place.state is not None:
             made = stepped(env, task, act, place, number=len(path))
@@ -121,3 +120,9 @@ def play(env: Environment, task: Task, policy: Policy, episodes: int, *, seed: i
     totals = np.array([row.total_reward for row in rows])
     terminated = np.array([row.ending == "terminated" for row in rows])
     return Rollouts(padded[0], totals, steps, terminated, padded)
+
+
+def _acting(policy: Policy, start: FloatArray) -> Callable[[FloatArray], int]:
+    """How `policy` acts in an episode from `start` [d]."""
+    acting, first = begun(policy, start[np.newaxis]), np.zeros(1, dtype=np.intp)
+    return lambda state: int(acting(state[np.newaxis], first)[0])

@@ -102,15 +102,6 @@ class Planner:
             policy = Lookahead(self.task, step, q_function, depth, optimistic, leaving)
         return Planned(self.task, layout, step, plan, q_function, policy, leaving)
 
-    def replanned(self, made: Planned | None, layout: Layout) -> Planned | None:
-        """A plan as it is, acted on in another way, if that is all that a layout changes."""
-        if made is None or layout.grid is not made.grid or layout.holding != made.layout.holding:
-            return None
-        through = made.policy.step if isinstance(made.policy, Lookahead) else made.step
-        optimistic = not isinstance(made.policy, Lookahead) or made.policy.optimistic
-        acting = self.acting_on(made.plan, through, layout, leaving=made.leaving, optimistic=optimistic)
-        return replace(acting, step=made.step, n_clipped=made.n_clipped, mean_hold=made.mean_hold)
-
     def require_fits(self, layout: Layout) -> None:
         """Raise ValueError when a layout is too large, or none for this task."""
         require_memory(layout.grid.shape, self.task.n_actions)

@@ -16,6 +16,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.given import array_of, brief, whole
 from optimist.planning import Policy
+from optimist.planning.sights import remembered
 from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.errors import RunError
 from optimist.runs.headers import of_run, require_settings, require_whole
@@ -185,17 +186,22 @@ class Session(Generic[A]):
         self,
         observation: ArrayLike,
         state: object = None,
-        episode_start: object = None,
+        episode_start: ArrayLike | None = None,
         deterministic: bool = True,
-    ) -> tuple[Any, None]:
+    ) -> tuple[Any, Any]:
         """The best action in one observation [d], or the best actions in many [n, d].
 
-        `state` and `episode_start` are there for Stable-Baselines3's sake and change nothing; nor does
-        `deterministic`: exploration is in the plan, not in the choice. Of equals the first is taken.
+        Whoever says where episodes begin (`episode_start`, a flag for each observation) and hands back the
+        `state` that came with the last actions, as Stable-Baselines3 does, gets what `evaluate` does: an
+        agent may prepare for an episode where it begins. `deterministic` changes nothing: exploration is in
+        the plan, not in the choice. Of equals the first is taken.
         """
         states = self._states(observation)
-        actions = self.policy.greedy(states)
-        return (actions[0], None) if np.ndim(observation) == 1 else (actions, None)
+        if episode_start is None and state is None:
+            actions, memory = self.policy.greedy(states), None
+        else:
+            actions, memory = remembered(self.policy, states, state, episode_start)
+        return (actions[0], memory) if np.ndim(observation) == 1 else (actions, memory)
 
     def value(self, states: ArrayLike) -> FloatArray | None:
         """What `states` [n, d] or [d] are worth, if this kind of agent says so.  [n]"""
