@@ -1,7 +1,8 @@
 """The documentation site: every page of `docs/` and the project's own, from the root of the repository.
 
-`make docs` writes it to `out/docs`. Whatever Sphinx warns of fails it: a link or an anchor that leads nowhere, a page
-that no list of contents has, a docstring that cannot be read. Why so: docs/decisions/0021-docs-site.md.
+`make docs` writes it to `out/docs`. Whatever Sphinx warns of fails it: a link or an anchor that leads
+nowhere, a page that no list of contents has, a docstring that cannot be read. Why so:
+docs/decisions/0021-docs-site.md.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-import optimist.paper  # all of it: autodoc bends pydantic's annotations, and what is imported later fails
+# All of it at once: autodoc bends pydantic's annotations, and what is imported after that fails.
+import optimist.paper  # noqa: F401
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for `mathml`
@@ -39,8 +41,8 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True, "exclude-members": "model_config"}
 autodoc_preserve_defaults = True
-ALIASES = ("ArrayLike", "BoolArray", "FloatArray", "IntArray", "Dynamics", "OnSweep", "Reward", "Step", "Terminal")
-autodoc_type_aliases = {name: name for name in ALIASES}  # by name, not by what numpy makes of them
+ALIASES = ("ArrayLike", "BoolArray", "FloatArray", "IntArray", "Dynamics", "OnSweep", "Reward", "Step")
+autodoc_type_aliases = {name: name for name in (*ALIASES, "Terminal")}  # not what numpy makes of them
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 add_module_names = False
@@ -56,7 +58,13 @@ html_theme_options = {"navigation_with_keys": True}
 
 
 def plain_aliases(
-    app: Sphinx, what: str, name: str, thing: object, options: object, signature: str | None, returns: str | None
+    app: Sphinx,
+    what: str,
+    name: str,
+    thing: object,
+    options: object,
+    signature: str | None,
+    returns: str | None,
 ) -> tuple[str | None, str | None]:
     """In a union an alias is shown as the object that stands for it; its name is enough."""
     bare = [text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns)]
