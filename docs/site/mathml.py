@@ -10,16 +10,25 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+# docutils leaves bars to the browser, which stretches one and not the other.
+BARS = {
+    f"<mo{given}>{bar}</mo>": f'<mo form="{form}" stretchy="false" lspace="0" rspace="0">{bar}</mo>'
+    for bar in "|\u2016"
+    for given, form in ((' class="mathopen"', "prefix"), ("", "postfix"))
+}
 logger = logging.getLogger(__name__)
 
 
 def converted(node: nodes.Element, *, as_block: bool) -> str:
     """The MathML of a formula; what cannot be converted is warned of, and so fails the build."""
     try:
-        return str(tex2mathml(node.astext(), as_block=as_block))
+        written = str(tex2mathml(node.astext(), as_block=as_block))
     except MathError as wrong:
         logger.warning("no MathML for %r: %s", node.astext(), wrong, location=node)
         return ""
+    for given, plain in BARS.items():
+        written = written.replace(given, plain)
+    return written
 
 
 def inline(writer: Any, node: nodes.Element) -> None:
