@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ MODULES = sorted(
     for file in (ROOT / "src").rglob("*.py")
     if re.search(r"^__all__ = ", file.read_text("utf-8"), re.MULTILINE)
 )
+CHROMIUM = shutil.which("chromium")
 NOT_PUBLIC = {"optimist.systems"}  # docs/extending.md says all there is to say
 LOADED = re.compile(r"<(?:script|img|iframe|audio|video|source)\b[^>]*\bsrc=\"([^\"]+)\"")
 STYLED = re.compile(r"<link\b[^>]*\brel=\"(?:stylesheet|icon|preload|preconnect)\"[^>]*\bhref=\"([^\"]+)\"")
@@ -83,6 +85,17 @@ def test_all_that_is_public_is_in_the_reference(module: str, site: Path) -> None
     text = "".join(file.read_text("utf-8") for file in (site / "docs/api").glob("*.html"))
     for name in importlib.import_module(module).__all__:
         assert name.startswith("__") or f'id="{module}.{name}"' in text, f"{module}.{name}"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser to search with: apt-get install chromium")
+def test_search_works_without_a_server(site: Path) -> None:
+    assert CHROMIUM is not None
+    words = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
+    address = (site / "search.html").as_uri() + "?q=rehearsal"
+    shown = subprocess.run(
+        [CHROMIUM, *words, address], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert 'href="docs/theory.html' in shown.stdout
 
 
 def test_what_leads_nowhere_fails(tmp_path: Path) -> None:
