@@ -18,9 +18,13 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import BY_HAND
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import load_checkpoint
+from optimist.runs.describe import require_same_task
+from optimist.runs.errors import RunError
+from optimist.runs.headers import require_whole
 from optimist.runs.loop import Place, catch_up, reset
 from optimist.runs.record import EpisodeRow, Mark
 from optimist.runs.store import RunStore
+from optimist.task import Task
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
 
@@ -117,3 +121,13 @@ def _heed(marks: list[Mark], number: int, agent: Agent, store: RunStore | None) 
             agent.mark(mark.transition, void=mark.void)
         list(catch_up(agent, store))
     return marks[len(now) :]
+
+
+def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
+    """What a run says about itself, if it is whole and the run one of that task."""
+    header = store.header
+    if not {"task", "settings", "seed", "agent"} <= set(header):
+        raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
+    require_whole(header, store.directory)
+    require_same_task(header["task"], task, store.directory)
+    return header

@@ -16,19 +16,21 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.given import array_of, brief, whole
 from optimist.planning import Policy
+from optimist.runs.copying import copied
 from optimist.runs.describe import describe_task, require_same_task, run_header
-from optimist.runs.errors import RunError
-from optimist.runs.headers import of_run, require_settings, require_whole
+from optimist.runs.given_environment import OnlyOne, environment_of, name_of
+from optimist.runs.headers import of_run, require_settings
 from optimist.runs.health import Complaining, Complaint, complaints
+from optimist.runs.listening import Callback, Logging, Saying, listening, said_no
+from optimist.runs.logs import Logger, configure, next_folder
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
-from optimist.runs.resume import abandon, open_place, put, replay, resume
+from optimist.runs.resume import abandon, checked_header, open_place, put, replay, resume
 from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transitions
 
-Callback = Callable[[Event], object]
 A = TypeVar("A", bound=Agent)
 Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of settings as in a file and a seed
 
@@ -36,10 +38,14 @@ Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of set
 class Session(Generic[A]):
     """An agent, its environment, what happened between them; `name` and `problem` are for the record."""
 
+    verbose = 0  # 1: says how every episode went; 2: every plan as well
+    tensorboard_log: str | Path | None = None  # a folder for TensorBoard's files
+
     def __init__(self, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> None:
+        env = environment_of(env)
         self._agent = agent
         self._name = name
-        self._problem = problem if problem is not None else _name_of(env)
+        self._problem = problem if problem is not None else name_of(env)
         self._store: RunStore | None = None
         self._episodes: list[EpisodeRow] = []
         self._n_outside = 0
@@ -47,6 +53,8 @@ class Session(Generic[A]):
         self._place = Place()
         self._events: Iterator[Event] | None = None
         self._interrupted = False
+        self._counted_from = 0  # transitions that `num_timesteps` leaves out
+        self._logger: Logger | None = None
         self.env = env
         if env is not None:
             _require_discrete(env, agent.task)
@@ -60,7 +68,7 @@ class Session(Generic[A]):
 
     def record(self, run: str | Path, *, episodes: int | None = None) -> None:
         """Record what follows in a new directory; `episodes` is for whoever resumes it."""
-        if self._store is not None or self.num_timesteps:
+        if self._store is not None or self.num_timesteps or self._counted_from:
             raise ValueError("A run must be recorded from its first transition on; got one that has begun.")
         if not str(run):
             raise ValueError("`run` must name a directory; got ''.")
@@ -96,35 +104,73 @@ class Session(Generic[A]):
     def learn(
         self,
         total_timesteps: int | None = None,
+        callback: object = None,
+        log_interval: int = 1,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = False,
+        progress_bar: bool = False,
         *,
         episodes: int | None = None,
-        callback: Callback | None = None,
-        progress_bar: bool = False,
     ) -> Self:
         """Act and learn for so many more transitions, or until so many episodes have ended in all.
 
         Args:
             total_timesteps: transitions to make. An episode that is cut short goes on in the next call.
-            episodes: instead, or also: stop when the run has so many episodes.
-            callback: called with every event (`Stepped`, `Updated`); stops when it
-                returns False.
-            progress_bar: show one, on standard error.
+            callback: called with every event (`Stepped`, `Updated`); stops when it returns False. Or one of
+                `optimist.callbacks`, or a list of such.
+            log_interval: of how many episodes one is logged and said (`verbose`).
+            tb_log_name: the folder of TensorBoard's files in `tensorboard_log`, before its number.
+            reset_num_timesteps: count from 0 again, in a fresh episode and a new folder of logs. Nothing is
+                forgotten by that, and nothing is removed from a record.
+            progress_bar: show one: on standard error, or in the notebook.
+            episodes: instead of transitions, or also: stop when the run has so many episodes.
 
         """
         if total_timesteps is None and episodes is None:
             raise ValueError("`learn` must be given `total_timesteps` or `episodes`; got neither.")
         total_timesteps = None if total_timesteps is None else whole("`total_timesteps`", total_timesteps, 1)
         episodes = None if episodes is None else whole("`episodes`", episodes, 1)
+        log_interval = whole("`log_interval`", log_interval, 1)
         if self.env is None:
             raise ValueError("`learn` must have an environment; got none. Call `set_env` first.")
+        if reset_num_timesteps:
+            self._count_anew()
         most = None if total_timesteps is None else self.num_timesteps + total_timesteps
-        callbacks = [callback] if callback is not None else []
         if self._store is not None and episodes is not None:
             self._store.want(episodes)
         done = len(self._episodes) if most is None else self.num_timesteps
-        with LearningProgress.shown(progress_bar, most, episodes, done) as listener:
-            self._run(most, episodes, [listener, *callbacks])
+        logger = self._log_to(tb_log_name or self._name)
+        with (
+            LearningProgress.shown(progress_bar, most, episodes, done) as bar,
+            listening(self, callback) as callbacks,
+        ):
+            saying: list[Callback] = [Saying(self.verbose, log_interval)] if self.verbose else []
+            logging: list[Callback] = [Logging(self, logger, log_interval)] if logger else []
+            self._run(most, episodes, [bar, *saying, *logging, *callbacks])
         return self
+
+    def _count_anew(self) -> None:
+        self._abandon()
+        self._events, self._counted_from = None, len(self._agent.transitions)
+        if self.tensorboard_log is not None:
+            self._logger = None
+
+    def _log_to(self, name: str) -> Logger:
+        """The logger of this run: one that was given, or one for TensorBoard, or one that writes nothing."""
+        if self._logger is None and self.tensorboard_log is not None:
+            self._logger = configure(next_folder(self.tensorboard_log, name), ["tensorboard"])
+        return self.logger
+
+    @property
+    def logger(self) -> Logger:
+        """Where numbers are logged: `record` and `dump`."""
+        if self._logger is None:
+            self._logger = Logger()
+        return self._logger
+
+    def set_logger(self, logger: Logger) -> None:
+        """Log to this one from now on: see `optimist.runs.logs.configure`."""
+        self._logger = logger
 
     def _run(self, most: int | None, episodes: int | None, callbacks: list[Callback]) -> None:
         def enough() -> bool:
@@ -143,7 +189,7 @@ class Session(Generic[A]):
                 if isinstance(event, Stepped):
                     self._note(event)
                 heard = [callback(event) for callback in callbacks]
-                if any(isinstance(answer, bool | np.bool_) and not answer for answer in heard):
+                if any(said_no(answer) for answer in heard):
                     break
             for event in catch_up(self._agent, self._store):  # what is known at the end is planned with
                 for callback in callbacks:
@@ -227,8 +273,31 @@ class Session(Generic[A]):
 
     @property
     def num_timesteps(self) -> int:
-        """Transitions made so far."""
-        return len(self._agent.transitions)
+        """Transitions made so far, or since they were last counted from 0 (`reset_num_timesteps`)."""
+        return len(self._agent.transitions) - self._counted_from
+
+    @property
+    def has_planned(self) -> bool:
+        """Whether it can be asked for an action."""
+        return getattr(self._agent, "knowledge", True) is not None
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """What it observes: the environment's, else the task's box."""
+        if self.env is not None:
+            return self.env.observation_space
+        return gymnasium.spaces.Box(self.task.box.low, self.task.box.high, dtype=np.float64)
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """What it can do: one action per control."""
+        return (
+            self.env.action_space if self.env is not None else gymnasium.spaces.Discrete(self.task.n_actions)
+        )
+
+    def get_env(self) -> Any:
+        """The environment that it learns in, as it was given; None without one."""
+        return self.env.vector if isinstance(self.env, OnlyOne) else self.env
 
     @property
     def transitions(self) -> Transitions:
@@ -255,22 +324,41 @@ class Session(Generic[A]):
         """Transitions after which the model had settled and learning stopped; None while it goes on."""
         return self._agent.settled_at
 
-    def set_env(self, env: Environment) -> None:
+    def set_env(self, env: Environment | str) -> None:
         """Go on in another environment of the same task; an episode that was going on is abandoned."""
+        found = environment_of(env)
+        if found is None:
+            raise TypeError("`env` must be a Gymnasium environment; got None.")
+        env = found
         _require_discrete(env, self.task)
         if env.has_wrapper_attr("task"):
             require_same_task(describe_task(self.task), env.get_wrapper_attr("task"), "this agent")
         self._abandon()
         self._events, self.env = None, env
 
+    def _take_up(self, episodes: list[EpisodeRow]) -> None:
+        """Go on after these episodes; what was seen since is one that cannot go on."""
+        self._episodes = list(episodes)
+        seen = self._agent.transitions
+        begun = seen[episodes[-1].transitions if episodes else 0 :]
+        total = sum((row.reward for row in begun), 0.0)
+        self._place = Place(len(episodes) + 1, len(begun), total, begun[-1].next_state if begun else None)
+        self._abandon()
+        box = self.task.box
+        self._n_outside = sum(not row.terminated and not box.contains(row.next_state) for row in seen)
+
     def _abandon(self) -> None:
-        self._place, row = abandon(self._place, self.num_timesteps, self._store)
+        self._place, row = abandon(self._place, len(self._agent.transitions), self._store)
         self._episodes += [row] if row is not None else []
 
     def close(self) -> None:
         """Let go of the run directory, if there is one."""
         if self._store is not None:
             self._store.close()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """One that goes on by itself from here, in a copy of the environment; it is not recorded."""
+        return copied(self, memo)
 
     def __enter__(self) -> Self:
         return self
@@ -288,26 +376,6 @@ class Session(Generic[A]):
         if not np.isfinite(states).all():
             raise ValueError(f"Observations must be finite; got {brief(states.tolist())}.")
         return np.atleast_2d(states)
-
-
-def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
-    """What a run says about itself, if it is whole and the run one of that task."""
-    header = store.header
-    if not {"task", "settings", "seed", "agent"} <= set(header):
-        raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
-    require_whole(header, store.directory)
-    require_same_task(header["task"], task, store.directory)
-    return header
-
-
-def _name_of(env: Environment | None) -> str | None:
-    """The name of the environment, for the record."""
-    if env is None:
-        return None
-    name = getattr(env.unwrapped, "problem", None)
-    if isinstance(name, str):
-        return name
-    return env.spec.id if env.spec is not None else None
 
 
 def _require_discrete(env: Environment, task: Task) -> None:
