@@ -292,6 +292,8 @@ class StopTrainingOnRewardThreshold(BaseCallback):
     def __init__(self, reward_threshold: float, verbose: int = 0) -> None:
         super().__init__(verbose)
         self.reward_threshold = real("`reward_threshold`", reward_threshold)
+        if np.isnan(self.reward_threshold):
+            raise ValueError("`reward_threshold` must be a number; got nan.")
 
     def _on_step(self) -> bool:
         if self.parent is None:

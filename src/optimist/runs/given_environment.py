@@ -66,9 +66,10 @@ class OnlyOne(gymnasium.Env[Any, Any]):
         self.action_space = getattr(vector, f"{prefix}action_space")
         self.render_mode = getattr(vector, "render_mode", None)
         self.spec = getattr(vector, "spec", None)
+        inner = vector.unwrapped if self._gymnasium else vector  # Gymnasium's wrappers have no `get_attr`
         for name in ("task", "problem"):
             with suppress(Exception):  # whatever it says of what it does not have
-                setattr(self, name, vector.get_attr(name)[0])
+                setattr(self, name, inner.get_attr(name)[0])
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

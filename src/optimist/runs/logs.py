@@ -11,7 +11,9 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import time
 from typing import Any, Protocol
+from weakref import finalize
 
 import numpy as np
 
@@ -151,27 +153,32 @@ class JsonLines:
 
 
 class TensorBoard:
-    """Event files, written by tensorboardX."""
+    """Event files, written by tensorboardX: at once, without its thread."""
 
     def __init__(self, folder: Path) -> None:
         try:
-            from tensorboardX import SummaryWriter  # noqa: PLC0415
+            from tensorboardX.event_file_writer import EventsWriter  # noqa: PLC0415
+            from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415
         except ImportError as error:
             raise ValueError(
                 "TensorBoard files must be written by tensorboardX, which is not installed; "
                 "`pip install 'optimist[tensorboard]'` brings it."
             ) from error
-        self._writer = SummaryWriter(str(folder))
+        self._event = Event
+        self._writer = EventsWriter(str(folder / "events"))
+        self._close = finalize(self, self._writer.close)  # whoever forgets to
 
     def write(self, values: Scalars, step: int) -> None:
         """Add a point to every curve."""
+        event = self._event(wall_time=time(), step=step)
         for name, value in values.items():
-            self._writer.add_scalar(name, value, step)
+            event.summary.value.add(tag=name, simple_value=value)
+        self._writer.write_event(event)
         self._writer.flush()
 
     def close(self) -> None:
         """All of it is on disk."""
-        self._writer.close()
+        self._close()
 
 
 FORMATS: dict[str, Any] = {

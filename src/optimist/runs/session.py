@@ -152,7 +152,8 @@ class Session(Generic[A]):
     def _count_anew(self) -> None:
         self._abandon()
         self._events, self._counted_from = None, len(self._agent.transitions)
-        if self.tensorboard_log is not None:
+        if self.tensorboard_log is not None and self._logger is not None:
+            self._logger.close()
             self._logger = None
 
     def _log_to(self, name: str) -> Logger:
@@ -299,6 +300,9 @@ class Session(Generic[A]):
         """The environment that it learns in, as it was given; None without one."""
         return self.env.vector if isinstance(self.env, OnlyOne) else self.env
 
+    def get_vec_normalize_env(self) -> None:
+        """None: observations are states as they are. Callbacks of Stable-Baselines3 ask for it."""
+
     @property
     def transitions(self) -> Transitions:
         """All that it has seen."""
@@ -352,9 +356,12 @@ class Session(Generic[A]):
         self._episodes += [row] if row is not None else []
 
     def close(self) -> None:
-        """Let go of the run directory, if there is one."""
+        """Let go of the run directory and of logs, if there are any."""
         if self._store is not None:
             self._store.close()
+        if self._logger is not None:
+            self._logger.close()
+            self._logger = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """One that goes on by itself from here, in a copy of the environment; it is not recorded."""
