@@ -84,7 +84,7 @@ class Heard(callbacks.BaseCallback):  # type: ignore[misc]
 
     def _on_step(self) -> bool:
         self.rewards.append(float(self.locals["rewards"][0]))
-        return self.num_timesteps < 12
+        return bool(self.num_timesteps < 12)
 
 
 def test_their_callbacks_are_heard(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.given_environment import OnlyOne, environment_of, name_of
 from optimist.runs.headers import of_run, require_settings
 from optimist.runs.health import Complaining, Complaint, complaints
+from optimist.runs.in_notebook import session_html
 from optimist.runs.listening import Callback, Logging, Saying, listening, said_no
 from optimist.runs.logs import Logger, configure, next_folder
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
@@ -362,6 +363,9 @@ class Session(Generic[A]):
         if self._logger is not None:
             self._logger.close()
             self._logger = None
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """One that goes on by itself from here, in a copy of the environment; it is not recorded."""
