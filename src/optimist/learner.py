@@ -112,6 +112,11 @@ class GPRMax(Session[GPRMaxAgent]):
         return self._agent.policy
 
     @property
+    def q_function(self) -> QFunction:
+        """The values of all actions in the best plan it knows, interpolated; it does not look ahead."""
+        return self._agent.known().best.q_function
+
+    @property
     def expected(self) -> Expectation | None:
         """What it expects an episode to earn, with `low` and `high`; None before the first plan."""
         return self._agent.expected

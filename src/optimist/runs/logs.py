@@ -166,6 +166,7 @@ class TensorBoard:
             ) from error
         self._event = Event
         self._writer = EventsWriter(str(folder / "events"))
+        self.file = Path(self._writer._file_name)
         self._close = finalize(self, self._writer.close)  # whoever forgets to
 
     def write(self, values: Scalars, step: int) -> None:
