@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,8 @@ def write_minari(store: RunStore, folder: Path) -> Path:
     shutil.rmtree(folder / name, ignore_errors=True)  # an earlier export
     buffers = [EpisodeBuffer(id=number, **columns) for number, columns in enumerate(episodes)]
     size = len(header["task"]["low"])
-    with _looking_in(folder):
+    with _looking_in(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that no environment comes along
         minari.create_dataset_from_buffers(
             name,
             buffers,
