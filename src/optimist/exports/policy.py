@@ -1,7 +1,7 @@
 """A policy as one file of plain C: tables, and a function from a state to an action. It needs C99, no more.
 
-The action is the best of the interpolated Q-values of the best plan, as `QFunction.greedy` takes it. In Python
-an agent looks ahead through its model where that is affordable, and may decide otherwise near a boundary.
+The action is the best of the interpolated Q-values of the best plan, as `QFunction.greedy` takes it. Here an
+agent looks ahead through its model where that is affordable, and may decide otherwise near a boundary.
 """
 
 from __future__ import annotations
