@@ -50,7 +50,7 @@ def write_minari(store: RunStore, folder: Path) -> Path:
             buffers,
             algorithm_name=header["agent"],
             observation_space=gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64),
-            action_space=gymnasium.spaces.Discrete(len(header["task"]["controls"])),
+            action_space=_actions(header["task"]),
             description=f"Learned by Optimist {header.get('optimist_version')}, seed {header['seed']}.",
             author="Optimist",
             author_email="none",
@@ -66,6 +66,15 @@ def dataset_id(header: dict[str, Any]) -> str:
     return f"optimist/{problem or 'problem'}/{agent or 'agent'}-seed-{header['seed']}-v0"
 
 
+def _actions(task: dict[str, Any]) -> gymnasium.Space[Any]:
+    """One action per control, or any control within bounds."""
+    if task.get("control_low") is None:
+        return gymnasium.spaces.Discrete(len(task["controls"]))
+    return gymnasium.spaces.Box(
+        np.array(task["control_low"]), np.array(task["control_high"]), dtype=np.float64
+    )
+
+
 def _episodes(store: RunStore) -> list[dict[str, Any]]:
     """Columns per episode, as Minari has them: one observation more than there are actions."""
     numbers = np.array([row[0] for row in store.record.chains["transitions"].rows], dtype=np.int64)
@@ -77,7 +86,7 @@ def _episodes(store: RunStore) -> list[dict[str, Any]]:
         found.append(
             {
                 "observations": np.array([row.state for row in rows] + [rows[-1].next_state]),
-                "actions": np.array([row.action for row in rows], dtype=np.int64),
+                "actions": np.array([row.action for row in rows]),
                 "rewards": [row.reward for row in rows],
                 "terminations": [row.terminated for row in rows],
                 "truncations": [row.truncated for row in rows[:-1]] + [rows[-1].truncated or not ended[-1]],

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from optimist.runs import RunStore
 from optimist.runs.logs import as_csv
 
@@ -30,14 +32,22 @@ def transition_rows(store: RunStore) -> Rows:
         found.append(
             {"number": number, "episode": row[0], "step": step}
             | {f"state_{axis}": value for axis, value in enumerate(made.state.tolist())}
-            | {"action": made.action}
-            | {f"control_{k}": value for k, value in enumerate(controls[made.action])}
+            | _done(made.action, controls)
             | {"reward": made.reward}
             | {f"next_state_{axis}": value for axis, value in enumerate(made.next_state.tolist())}
             | {"terminated": int(made.terminated), "truncated": int(made.truncated)}
             | {"outside": int(row[7]), "void": int(number in void)}
         )
     return found
+
+
+def _done(action: Any, controls: list[list[float]]) -> dict[str, Any]:
+    """The number of an action and its control; of a control that is not in the list, the control alone."""
+    listed = np.ndim(action) == 0
+    applied = controls[action] if listed else action.tolist()
+    return {"action": int(action) if listed else None} | {
+        f"control_{k}": value for k, value in enumerate(applied)
+    }
 
 
 def episode_rows(store: RunStore) -> Rows:

@@ -6,11 +6,13 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from optimist.runs.logs import Logs
+
 if TYPE_CHECKING:
     from optimist.runs.session import Session
 
 S = TypeVar("S", bound="Session[Any]")
-LEFT_OUT = ("_store", "_events", "_logger", "env")  # one writer per run; a generator cannot be copied
+LEFT_OUT = ("_store", "_events", "_logs", "env")  # one writer per run; a generator cannot be copied
 
 
 def copied(session: S, memo: dict[int, Any]) -> S:
@@ -25,6 +27,7 @@ def copied(session: S, memo: dict[int, Any]) -> S:
     memo[id(session)] = made
     for name, value in vars(session).items():
         setattr(made, name, None if name in LEFT_OUT else deepcopy(value, memo))
+    made._logs = Logs()
     with suppress(Exception):  # of somebody's environment
         made.env = deepcopy(session.env, memo)
     return made

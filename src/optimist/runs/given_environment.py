@@ -7,9 +7,12 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from numpy.typing import ArrayLike
 
-from optimist.given import brief, one_line
+from optimist.arrays import FloatArray
+from optimist.given import array_of, brief, one_line
 from optimist.runs.loop import Environment
+from optimist.task import Task
 
 
 def environment_of(given: Any) -> Environment | None:
@@ -44,6 +47,25 @@ def name_of(env: Environment | None) -> str | None:
     if isinstance(name, str):
         return name
     return env.spec.id if env.spec is not None else None
+
+
+def spaces_of(env: Environment | None, task: Task) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:
+    """What is observed and what can be done: the environment's spaces, else those that the task implies."""
+    if env is not None:
+        return env.observation_space, env.action_space
+    observations = gymnasium.spaces.Box(task.box.low, task.box.high, dtype=np.float64)
+    return observations, gymnasium.spaces.Discrete(task.n_actions)
+
+
+def states_of(task: Task, observations: ArrayLike) -> FloatArray:
+    """Observations [d] or [n, d] as states; a ValueError when they cannot be.  [n, d]"""
+    states = array_of("Observations", observations)
+    n_dims = task.box.n_dims
+    if states.ndim not in (1, 2) or states.shape[-1] != n_dims:
+        raise ValueError(f"Observations must have shape ({n_dims},) or (n, {n_dims}); got {states.shape}.")
+    if not np.isfinite(states).all():
+        raise ValueError(f"Observations must be finite; got {brief(states.tolist())}.")
+    return np.atleast_2d(states)
 
 
 class OnlyOne(gymnasium.Env[Any, Any]):

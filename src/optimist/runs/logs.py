@@ -196,6 +196,34 @@ def next_folder(logs: str | Path, name: str) -> Path:
     return Path(logs) / f"{name}_{max([int(text) for text in taken if text.isdecimal()], default=0) + 1}"
 
 
+class Logs:
+    """The logger of a session: one that was given, or one for TensorBoard, or one that writes nothing."""
+
+    def __init__(self) -> None:
+        self.logger = Logger()
+        self._given = False
+
+    def give(self, logger: Logger) -> None:
+        """Log to that one from now on."""
+        self.logger, self._given = logger, True
+
+    def begin(self, tensorboard_log: str | Path | None, name: str) -> Logger:
+        """The logger to use now; one for TensorBoard goes on until it is renewed."""
+        if tensorboard_log is not None and not self._given and not self.logger:
+            self.logger = configure(next_folder(tensorboard_log, name), ["tensorboard"])
+        return self.logger
+
+    def renew(self) -> None:
+        """What comes now is another run; one that was given stays."""
+        if not self._given:
+            self.close()
+
+    def close(self) -> None:
+        """Close all files."""
+        self.logger.close()
+        self.logger, self._given = Logger(), False
+
+
 # --- what there is to log ---
 
 

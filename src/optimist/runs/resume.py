@@ -25,6 +25,7 @@ from optimist.runs.loop import Place, catch_up, reset
 from optimist.runs.record import EpisodeRow, Mark
 from optimist.runs.store import RunStore
 from optimist.task import Task
+from optimist.transitions import Transition
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
 
@@ -53,6 +54,18 @@ def open_place(store: RunStore, agent: Agent) -> Place:
     if not steps:
         return Place(episode)
     return Place(episode, steps, total, agent.transitions[-1].next_state, store.expected_of(episode))
+
+
+def place_after(episodes: list[EpisodeRow], transitions: list[Transition]) -> Place:
+    """Where a run is that has ended these episodes: what was seen since belongs to the next."""
+    begun = transitions[episodes[-1].transitions if episodes else 0 :]
+    total = sum((row.reward for row in begun), 0.0)
+    return Place(len(episodes) + 1, len(begun), total, begun[-1].next_state if begun else None)
+
+
+def count_outside(task: Task, transitions: list[Transition]) -> int:
+    """How many successors lay outside the task's box."""
+    return sum(not row.terminated and not task.box.contains(row.next_state) for row in transitions)
 
 
 def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Place | None:

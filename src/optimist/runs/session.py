@@ -14,20 +14,29 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.given import array_of, brief, whole
+from optimist.given import whole
 from optimist.planning import Policy
 from optimist.runs.copying import copied
 from optimist.runs.describe import describe_task, require_same_task, run_header
-from optimist.runs.given_environment import OnlyOne, environment_of, name_of
+from optimist.runs.given_environment import OnlyOne, environment_of, name_of, spaces_of, states_of
 from optimist.runs.headers import of_run, require_settings
 from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.in_notebook import session_html
 from optimist.runs.listening import Callback, Logging, Saying, listening, said_no
-from optimist.runs.logs import Logger, configure, next_folder
+from optimist.runs.logs import Logger, Logs
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
-from optimist.runs.resume import abandon, checked_header, open_place, put, replay, resume
+from optimist.runs.resume import (
+    abandon,
+    checked_header,
+    count_outside,
+    open_place,
+    place_after,
+    put,
+    replay,
+    resume,
+)
 from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transitions
@@ -55,7 +64,7 @@ class Session(Generic[A]):
         self._events: Iterator[Event] | None = None
         self._interrupted = False
         self._counted_from = 0  # transitions that `num_timesteps` leaves out
-        self._logger: Logger | None = None
+        self._logs = Logs()
         self.env = env
         if env is not None:
             _require_discrete(env, agent.task)
@@ -140,7 +149,7 @@ class Session(Generic[A]):
         if self._store is not None and episodes is not None:
             self._store.want(episodes)
         done = len(self._episodes) if most is None else self.num_timesteps
-        logger = self._log_to(tb_log_name or self._name)
+        logger = self._logs.begin(self.tensorboard_log, tb_log_name or self._name)
         with (
             LearningProgress.shown(progress_bar, most, episodes, done) as bar,
             listening(self, callback) as callbacks,
@@ -153,26 +162,16 @@ class Session(Generic[A]):
     def _count_anew(self) -> None:
         self._abandon()
         self._events, self._counted_from = None, len(self._agent.transitions)
-        if self.tensorboard_log is not None and self._logger is not None:
-            self._logger.close()
-            self._logger = None
-
-    def _log_to(self, name: str) -> Logger:
-        """The logger of this run: one that was given, or one for TensorBoard, or one that writes nothing."""
-        if self._logger is None and self.tensorboard_log is not None:
-            self._logger = configure(next_folder(self.tensorboard_log, name), ["tensorboard"])
-        return self.logger
+        self._logs.renew()
 
     @property
     def logger(self) -> Logger:
         """Where numbers are logged: `record` and `dump`."""
-        if self._logger is None:
-            self._logger = Logger()
-        return self._logger
+        return self._logs.logger
 
     def set_logger(self, logger: Logger) -> None:
         """Log to this one from now on: see `optimist.runs.logs.configure`."""
-        self._logger = logger
+        self._logs.give(logger)
 
     def _run(self, most: int | None, episodes: int | None, callbacks: list[Callback]) -> None:
         def enough() -> bool:
@@ -286,16 +285,12 @@ class Session(Generic[A]):
     @property
     def observation_space(self) -> gymnasium.Space[Any]:
         """What it observes: the environment's, else the task's box."""
-        if self.env is not None:
-            return self.env.observation_space
-        return gymnasium.spaces.Box(self.task.box.low, self.task.box.high, dtype=np.float64)
+        return spaces_of(self.env, self.task)[0]
 
     @property
     def action_space(self) -> gymnasium.Space[Any]:
-        """What it can do: one action per control."""
-        return (
-            self.env.action_space if self.env is not None else gymnasium.spaces.Discrete(self.task.n_actions)
-        )
+        """What it can do: the environment's, else one action per control."""
+        return spaces_of(self.env, self.task)[1]
 
     def get_env(self) -> Any:
         """The environment that it learns in, as it was given; None without one."""
@@ -343,14 +338,10 @@ class Session(Generic[A]):
 
     def _take_up(self, episodes: list[EpisodeRow]) -> None:
         """Go on after these episodes; what was seen since is one that cannot go on."""
-        self._episodes = list(episodes)
-        seen = self._agent.transitions
-        begun = seen[episodes[-1].transitions if episodes else 0 :]
-        total = sum((row.reward for row in begun), 0.0)
-        self._place = Place(len(episodes) + 1, len(begun), total, begun[-1].next_state if begun else None)
+        self._episodes, seen = list(episodes), self._agent.transitions
+        self._place = place_after(episodes, seen)
         self._abandon()
-        box = self.task.box
-        self._n_outside = sum(not row.terminated and not box.contains(row.next_state) for row in seen)
+        self._n_outside = count_outside(self.task, seen)
 
     def _abandon(self) -> None:
         self._place, row = abandon(self._place, len(self._agent.transitions), self._store)
@@ -360,9 +351,7 @@ class Session(Generic[A]):
         """Let go of the run directory and of logs, if there are any."""
         if self._store is not None:
             self._store.close()
-        if self._logger is not None:
-            self._logger.close()
-            self._logger = None
+        self._logs.close()
 
     def _repr_html_(self) -> str:
         return session_html(self)
@@ -378,15 +367,7 @@ class Session(Generic[A]):
         self.close()
 
     def _states(self, observations: ArrayLike) -> FloatArray:
-        states = array_of("Observations", observations)
-        n_dims = self.task.box.n_dims
-        if states.ndim not in (1, 2) or states.shape[-1] != n_dims:
-            raise ValueError(
-                f"Observations must have shape ({n_dims},) or (n, {n_dims}); got {states.shape}."
-            )
-        if not np.isfinite(states).all():
-            raise ValueError(f"Observations must be finite; got {brief(states.tolist())}.")
-        return np.atleast_2d(states)
+        return states_of(self.task, observations)
 
 
 def _require_discrete(env: Environment, task: Task) -> None:
