@@ -6,6 +6,7 @@ import copy
 import csv
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from optimist.callbacks import (
     EvalCallback,
     StopTrainingOnRewardThreshold,
 )
-from optimist.runs import Event, RunStore, Stepped
+from optimist.runs import EpisodeRow, Event, RunStore, Stepped
+from optimist.runs.agent_file import save_agent
 from optimist.runs.logs import Logger, configure, next_folder
 from optimist.runs.playing import play
 from tests.runs.recording import LINE, SMALL, Line, ShortLine
@@ -394,3 +396,31 @@ def test_episodes_survive_saving_and_loading(tmp_path: Path) -> None:
     assert (loaded.episodes[3].steps, loaded.episodes[3].ending) == (5, "abandoned")
     assert loaded.episodes[3].total_reward == pytest.approx(learner.transitions.rewards[-5:].sum())
     assert loaded.learn(episodes=4).num_timesteps == 4 * EPISODE + 5
+
+
+def test_episodes_of_a_file_that_does_not_say_are_told_from_its_transitions(tmp_path: Path) -> None:
+    learner = made(Line()).learn(15)
+    learner.set_env(Line())
+    learner.learn(14)
+    save_agent(learner._agent, tmp_path / "old.optimist")
+    found = GPRMax.load(tmp_path / "old.optimist", env=ShortLine()).episodes
+    assert [row.ending for row in found] == ["truncated", "abandoned", "truncated", "abandoned"]
+    for row, expected in zip(found, learner.episodes, strict=False):
+        assert replace(expected, expected=None) == row
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [EpisodeRow(1, 5, 0.0, 7, "truncated")],
+        [EpisodeRow(1, 7, 0.0, 7, "truncated"), EpisodeRow(2, 9, 0.0, 16, "truncated")],
+        [EpisodeRow(1, 5, 0.0, 5, "vanished")],
+        [EpisodeRow(1, 0, 0.0, 0, "truncated")],
+        [EpisodeRow(1, 5, np.inf, 5, "truncated")],
+    ],
+    ids=["other numbers", "more than there are", "another ending", "no steps", "not finite"],
+)
+def test_episodes_that_cannot_be_are_refused(rows: list[EpisodeRow], tmp_path: Path) -> None:
+    save_agent(made().learn(15)._agent, tmp_path / "bad.optimist", episodes=rows)
+    with pytest.raises(ValueError, match=r"agent file must .*bad\.optimist"):
+        GPRMax.load(tmp_path / "bad.optimist", env=ShortLine())

@@ -24,6 +24,7 @@ from optimist.planning import QFunction
 from optimist.runs import RunStore
 from tests.cli.running import Say, SayJson, require_refused
 from tests.runs.recording import SMALL, ShortLine, ShortSystem
+from tests.runs.test_formats import FORMAT_1
 from tests.test_callbacks import events_in
 
 CAR = SMALL.model_copy(update={"first_plans": (5, 20)})
@@ -85,6 +86,15 @@ def test_json_lines_say_the_same_as_the_columns(run: Path, tmp_path: Path) -> No
     ]
     for line, row in zip(of["transition"], read(run / "exports/csv/transitions.csv"), strict=True):
         assert {name: str(value) for name, value in line.items() if name != "kind"} == row
+
+
+def test_a_run_of_the_first_format_is_exported_as_it_is(tmp_path: Path) -> None:
+    old = Path(shutil.copytree(FORMAT_1, tmp_path / "old"))
+    with RunStore.open(old, writing=False) as store:
+        expected = [row.state.tolist() for row in store.transitions()]
+    rows = read(optimist.export(old, "csv", tmp_path / "csv") / "transitions.csv")
+    assert [[float(row["state_0"]), float(row["state_1"])] for row in rows] == expected
+    assert optimist.export(old, "jsonl").read_text().count('"kind": "transition"') == len(expected)
 
 
 def test_tensorboard_shows_what_would_have_been_logged(run: Path, tmp_path: Path) -> None:

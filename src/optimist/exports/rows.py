@@ -23,7 +23,7 @@ PLAN = (
 def transition_rows(store: RunStore) -> Rows:
     """One row per transition: number, episode, step, state_0 ..., action, control_0 ..., reward and so on."""
     record = store.record
-    controls = store.header["task"]["controls"]
+    controls = (store.header.get("task") or {}).get("controls")
     void, step, before = record.void, 0, 0
     found = []
     chain = record.chains["transitions"].rows
@@ -41,10 +41,10 @@ def transition_rows(store: RunStore) -> Rows:
     return found
 
 
-def _done(action: Any, controls: list[list[float]]) -> dict[str, Any]:
-    """The number of an action and its control; of a control that is not in the list, the control alone."""
+def _done(action: Any, controls: list[list[float]] | None) -> dict[str, Any]:
+    """The number of an action and its control; of a control that is not in a list, the control alone."""
     listed = np.ndim(action) == 0
-    applied = controls[action] if listed else action.tolist()
+    applied = (controls[action] if controls is not None else []) if listed else action.tolist()
     return {"action": int(action) if listed else None} | {
         f"control_{k}": value for k, value in enumerate(applied)
     }
@@ -85,8 +85,14 @@ def write_jsonl(store: RunStore, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as out:
         for row in _lines(store):
-            out.write(json.dumps(row, allow_nan=False) + "\n")
+            said = {name: None if _is_beyond(value) else value for name, value in row.items()}
+            out.write(json.dumps(said, allow_nan=False) + "\n")
     return file
+
+
+def _is_beyond(value: object) -> bool:
+    """Whether it is a number that JSON cannot say, such as the residual of a plan that was cut off."""
+    return isinstance(value, float) and not np.isfinite(value)
 
 
 def _lines(store: RunStore) -> Iterator[dict[str, Any]]:

@@ -49,8 +49,10 @@ class LearningProgress:
         total = episodes if most is None else most
         if wanted and is_notebook():
             bar = NotebookBar(total or 1, done)
-            yield cls(bar, by_episode=most is None)
-            bar.refresh()
+            try:
+                yield cls(bar, by_episode=most is None)
+            finally:
+                bar.refresh()
             return
         columns = (SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
         visible = wanted and sys.stderr.isatty()
