@@ -21,7 +21,7 @@ from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.planning import Rollouts
-from optimist.runs import EpisodeRow, Event, RunStore, Session
+from optimist.runs import Event, RunStore, Session
 from optimist.starting import was_stopped
 
 SHOWN = 50  # episodes told of one by one; of more, some, evenly spread
@@ -117,11 +117,7 @@ def _go_on(
     def say(event: Event) -> None:
         row = getattr(event, "ended", None)
         if row is not None and (row.episode - 1) % every == 0:
-            print(
-                f"  episode {row.episode}: total reward {row.total_reward:.4g}{_expected(row)} in "
-                f"{row.steps} steps ({row.ending}), {row.transitions} transitions",
-                flush=True,
-            )
+            print(f"  {row.told()}", flush=True)
 
     with run:
         quiet = redirect_stdout(sys.stderr if as_json else sys.stdout)
@@ -136,10 +132,6 @@ def _go_on(
         print_json(result)
     else:
         _print_end(result, problem)
-
-
-def _expected(row: EpisodeRow) -> str:
-    return "" if row.expected is None else f" (expected {row.expected:.4g})"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from optimist.planning.memory import require_memory
 from optimist.planning.policy import Lookahead, QFunction, affordable_depth, require_affordable
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep, Plan, solve
 from optimist.planning.tables import tabulate
+from optimist.shown import block, heat, over_two_axes
 from optimist.steps import Step
 from optimist.task import Task
 
@@ -38,6 +39,13 @@ class Planned:
     def grid(self) -> Grid:
         """Where it was planned."""
         return self.layout.grid
+
+    def _repr_html_(self) -> str:
+        rows = {"layout": self.layout.name, "nodes": " x ".join(map(str, self.grid.shape))}
+        box = self.grid.box
+        points, shape = over_two_axes(box.low, box.high, (box.low + box.high) / 2.0)
+        picture = heat(self.q_function.value(points).reshape(shape), "value over the first axes")
+        return block("Plan", rows | self.plan.told() | {"nodes": rows["nodes"]}, picture)
 
     @property
     def worst(self) -> float:

@@ -18,9 +18,14 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import BY_HAND
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import load_checkpoint
+from optimist.runs.describe import require_same_task
+from optimist.runs.errors import RunError
+from optimist.runs.headers import require_whole
 from optimist.runs.loop import Place, catch_up, reset
 from optimist.runs.record import EpisodeRow, Mark
 from optimist.runs.store import RunStore
+from optimist.task import Task
+from optimist.transitions import Transition
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
 
@@ -49,6 +54,18 @@ def open_place(store: RunStore, agent: Agent) -> Place:
     if not steps:
         return Place(episode)
     return Place(episode, steps, total, agent.transitions[-1].next_state, store.expected_of(episode))
+
+
+def place_after(episodes: list[EpisodeRow], transitions: list[Transition]) -> Place:
+    """Where a run is that has ended these episodes: what was seen since belongs to the next."""
+    begun = transitions[episodes[-1].transitions if episodes else 0 :]
+    total = sum((row.reward for row in begun), 0.0)
+    return Place(len(episodes) + 1, len(begun), total, begun[-1].next_state if begun else None)
+
+
+def count_outside(task: Task, transitions: list[Transition]) -> int:
+    """How many successors lay outside the task's box."""
+    return sum(not row.terminated and not task.box.contains(row.next_state) for row in transitions)
 
 
 def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Place | None:
@@ -117,3 +134,13 @@ def _heed(marks: list[Mark], number: int, agent: Agent, store: RunStore | None) 
             agent.mark(mark.transition, void=mark.void)
         list(catch_up(agent, store))
     return marks[len(now) :]
+
+
+def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
+    """What a run says about itself, if it is whole and the run one of that task."""
+    header = store.header
+    if not {"task", "settings", "seed", "agent"} <= set(header):
+        raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
+    require_whole(header, store.directory)
+    require_same_task(header["task"], task, store.directory)
+    return header

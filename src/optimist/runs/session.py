@@ -14,22 +14,34 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.given import array_of, brief, whole
+from optimist.given import whole
 from optimist.planning import Policy
 from optimist.planning.sights import remembered
+from optimist.runs.copying import copied
 from optimist.runs.describe import describe_task, require_same_task, run_header
-from optimist.runs.errors import RunError
-from optimist.runs.headers import of_run, require_settings, require_whole
+from optimist.runs.given_environment import OnlyOne, environment_of, name_of, spaces_of, states_of
+from optimist.runs.headers import of_run, require_settings
 from optimist.runs.health import Complaining, Complaint, complaints
+from optimist.runs.in_notebook import session_html
+from optimist.runs.listening import Callback, Logging, Saying, listening, said_no
+from optimist.runs.logs import Logger, Logs
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
-from optimist.runs.resume import abandon, open_place, put, replay, resume
+from optimist.runs.resume import (
+    abandon,
+    checked_header,
+    count_outside,
+    open_place,
+    place_after,
+    put,
+    replay,
+    resume,
+)
 from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transitions
 
-Callback = Callable[[Event], object]
 A = TypeVar("A", bound=Agent)
 Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of settings as in a file and a seed
 
@@ -37,10 +49,14 @@ Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of set
 class Session(Generic[A]):
     """An agent, its environment, what happened between them; `name` and `problem` are for the record."""
 
+    verbose = 0  # 1: says how every episode went; 2: every plan as well
+    tensorboard_log: str | Path | None = None  # a folder for TensorBoard's files
+
     def __init__(self, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> None:
+        env = environment_of(env)
         self._agent = agent
         self._name = name
-        self._problem = problem if problem is not None else _name_of(env)
+        self._problem = problem if problem is not None else name_of(env)
         self._store: RunStore | None = None
         self._episodes: list[EpisodeRow] = []
         self._n_outside = 0
@@ -48,6 +64,8 @@ class Session(Generic[A]):
         self._place = Place()
         self._events: Iterator[Event] | None = None
         self._interrupted = False
+        self._counted_from = 0  # transitions that `num_timesteps` leaves out
+        self._logs = Logs()
         self.env = env
         if env is not None:
             _require_discrete(env, agent.task)
@@ -61,7 +79,7 @@ class Session(Generic[A]):
 
     def record(self, run: str | Path, *, episodes: int | None = None) -> None:
         """Record what follows in a new directory; `episodes` is for whoever resumes it."""
-        if self._store is not None or self.num_timesteps:
+        if self._store is not None or self.num_timesteps or self._counted_from:
             raise ValueError("A run must be recorded from its first transition on; got one that has begun.")
         if not str(run):
             raise ValueError("`run` must name a directory; got ''.")
@@ -97,35 +115,64 @@ class Session(Generic[A]):
     def learn(
         self,
         total_timesteps: int | None = None,
+        callback: object = None,
+        log_interval: int = 1,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = False,
+        progress_bar: bool = False,
         *,
         episodes: int | None = None,
-        callback: Callback | None = None,
-        progress_bar: bool = False,
     ) -> Self:
         """Act and learn for so many more transitions, or until so many episodes have ended in all.
 
         Args:
             total_timesteps: transitions to make. An episode that is cut short goes on in the next call.
-            episodes: instead, or also: stop when the run has so many episodes.
-            callback: called with every event (`Stepped`, `Updated`); stops when it
-                returns False.
-            progress_bar: show one, on standard error.
+            callback: called with every event (`Stepped`, `Updated`); stops when it returns False. Or one of
+                `optimist.callbacks`, or a list of such.
+            log_interval: of how many episodes one is logged and said (`verbose`).
+            tb_log_name: the folder of TensorBoard's files in `tensorboard_log`, before its number.
+            reset_num_timesteps: count from 0 again, in a fresh episode and a new folder of logs. Nothing is
+                forgotten by that, and nothing is removed from a record.
+            progress_bar: show one: on standard error, or in the notebook.
+            episodes: instead of transitions, or also: stop when the run has so many episodes.
 
         """
         if total_timesteps is None and episodes is None:
             raise ValueError("`learn` must be given `total_timesteps` or `episodes`; got neither.")
         total_timesteps = None if total_timesteps is None else whole("`total_timesteps`", total_timesteps, 1)
         episodes = None if episodes is None else whole("`episodes`", episodes, 1)
+        log_interval = whole("`log_interval`", log_interval, 1)
         if self.env is None:
             raise ValueError("`learn` must have an environment; got none. Call `set_env` first.")
+        if reset_num_timesteps:
+            self._count_anew()
         most = None if total_timesteps is None else self.num_timesteps + total_timesteps
-        callbacks = [callback] if callback is not None else []
         if self._store is not None and episodes is not None:
             self._store.want(episodes)
         done = len(self._episodes) if most is None else self.num_timesteps
-        with LearningProgress.shown(progress_bar, most, episodes, done) as listener:
-            self._run(most, episodes, [listener, *callbacks])
+        logger = self._logs.begin(self.tensorboard_log, tb_log_name or self._name)
+        with (
+            LearningProgress.shown(progress_bar, most, episodes, done) as bar,
+            listening(self, callback) as callbacks,
+        ):
+            saying: list[Callback] = [Saying(self.verbose, log_interval)] if self.verbose else []
+            logging: list[Callback] = [Logging(self, logger, log_interval)] if logger else []
+            self._run(most, episodes, [bar, *saying, *logging, *callbacks])
         return self
+
+    def _count_anew(self) -> None:
+        self._abandon()
+        self._events, self._counted_from = None, len(self._agent.transitions)
+        self._logs.renew()
+
+    @property
+    def logger(self) -> Logger:
+        """Where numbers are logged: `record` and `dump`."""
+        return self._logs.logger
+
+    def set_logger(self, logger: Logger) -> None:
+        """Log to this one from now on: see `optimist.runs.logs.configure`."""
+        self._logs.give(logger)
 
     def _run(self, most: int | None, episodes: int | None, callbacks: list[Callback]) -> None:
         def enough() -> bool:
@@ -144,7 +191,7 @@ class Session(Generic[A]):
                 if isinstance(event, Stepped):
                     self._note(event)
                 heard = [callback(event) for callback in callbacks]
-                if any(isinstance(answer, bool | np.bool_) and not answer for answer in heard):
+                if any(said_no(answer) for answer in heard):
                     break
             for event in catch_up(self._agent, self._store):  # what is known at the end is planned with
                 for callback in callbacks:
@@ -233,8 +280,30 @@ class Session(Generic[A]):
 
     @property
     def num_timesteps(self) -> int:
-        """Transitions made so far."""
-        return len(self._agent.transitions)
+        """Transitions made so far, or since they were last counted from 0 (`reset_num_timesteps`)."""
+        return len(self._agent.transitions) - self._counted_from
+
+    @property
+    def has_planned(self) -> bool:
+        """Whether it can be asked for an action."""
+        return getattr(self._agent, "knowledge", True) is not None
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """What it observes: the environment's, else the task's box."""
+        return spaces_of(self.env, self.task)[0]
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """What it can do: the environment's, else one action per control."""
+        return spaces_of(self.env, self.task)[1]
+
+    def get_env(self) -> Any:
+        """The environment that it learns in, as it was given; None without one."""
+        return self.env.vector if isinstance(self.env, OnlyOne) else self.env
+
+    def get_vec_normalize_env(self) -> None:
+        """None: observations are states as they are. Callbacks of Stable-Baselines3 ask for it."""
 
     @property
     def transitions(self) -> Transitions:
@@ -261,22 +330,41 @@ class Session(Generic[A]):
         """Transitions after which the model had settled and learning stopped; None while it goes on."""
         return self._agent.settled_at
 
-    def set_env(self, env: Environment) -> None:
+    def set_env(self, env: Environment | str) -> None:
         """Go on in another environment of the same task; an episode that was going on is abandoned."""
+        found = environment_of(env)
+        if found is None:
+            raise TypeError("`env` must be a Gymnasium environment; got None.")
+        env = found
         _require_discrete(env, self.task)
         if env.has_wrapper_attr("task"):
             require_same_task(describe_task(self.task), env.get_wrapper_attr("task"), "this agent")
         self._abandon()
         self._events, self.env = None, env
 
+    def _take_up(self, episodes: list[EpisodeRow]) -> None:
+        """Go on after these episodes; what was seen since is one that cannot go on."""
+        self._episodes, seen = list(episodes), self._agent.transitions
+        self._place = place_after(episodes, seen)
+        self._abandon()
+        self._n_outside = count_outside(self.task, seen)
+
     def _abandon(self) -> None:
-        self._place, row = abandon(self._place, self.num_timesteps, self._store)
+        self._place, row = abandon(self._place, len(self._agent.transitions), self._store)
         self._episodes += [row] if row is not None else []
 
     def close(self) -> None:
-        """Let go of the run directory, if there is one."""
+        """Let go of the run directory and of logs, if there are any."""
         if self._store is not None:
             self._store.close()
+        self._logs.close()
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """One that goes on by itself from here, in a copy of the environment; it is not recorded."""
+        return copied(self, memo)
 
     def __enter__(self) -> Self:
         return self
@@ -285,35 +373,7 @@ class Session(Generic[A]):
         self.close()
 
     def _states(self, observations: ArrayLike) -> FloatArray:
-        states = array_of("Observations", observations)
-        n_dims = self.task.box.n_dims
-        if states.ndim not in (1, 2) or states.shape[-1] != n_dims:
-            raise ValueError(
-                f"Observations must have shape ({n_dims},) or (n, {n_dims}); got {states.shape}."
-            )
-        if not np.isfinite(states).all():
-            raise ValueError(f"Observations must be finite; got {brief(states.tolist())}.")
-        return np.atleast_2d(states)
-
-
-def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
-    """What a run says about itself, if it is whole and the run one of that task."""
-    header = store.header
-    if not {"task", "settings", "seed", "agent"} <= set(header):
-        raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
-    require_whole(header, store.directory)
-    require_same_task(header["task"], task, store.directory)
-    return header
-
-
-def _name_of(env: Environment | None) -> str | None:
-    """The name of the environment, for the record."""
-    if env is None:
-        return None
-    name = getattr(env.unwrapped, "problem", None)
-    if isinstance(name, str):
-        return name
-    return env.spec.id if env.spec is not None else None
+        return states_of(self.task, observations)
 
 
 def _require_discrete(env: Environment, task: Task) -> None:
