@@ -16,7 +16,7 @@ from optimist.discretisation import Layout
 from optimist.given import brief, require_kind, whole
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.planning import Plan
+from optimist.planning import Plan, QFunction
 from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
 from optimist.runs import Session

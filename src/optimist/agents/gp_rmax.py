@@ -22,8 +22,7 @@ planned with; model and planner never see them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -31,6 +30,7 @@ import numpy as np
 from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.doubts import Doubts
+from optimist.agents.knowledge import Knowledge
 from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
@@ -40,9 +40,8 @@ from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Arrays, Packed, imagined_by
-from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
-from optimist.planning.contest import TryOut
-from optimist.planning.rehearsal import Expectation, Starts, better, kinds_of
+from optimist.planning import Flow, Lookahead, Plan, QFunction, rehearse
+from optimist.planning.rehearsal import Expectation, Starts, kinds_of
 from optimist.planning.sights import Sights
 from optimist.steps import Successors
 from optimist.task import Task
@@ -53,50 +52,6 @@ TIE = 1e-9
 NEWS = 5  # transitions that make a new plan worth while at the end of an episode
 ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
 UNKNOWN = 0.5  # uncertainty of a state and action from which trying it is news
-
-
-@dataclass(frozen=True, eq=False)
-class Knowledge:
-    """All that an agent has made of its transitions: enough to go on from, or to act on."""
-
-    n_transitions: int
-    model: Model
-    planned: Planned
-    flow: Flow
-    drifts: tuple[Drift, ...]
-    settled: bool
-    expectation: Expectation
-    n_updates: int
-    planner: Planner
-    try_out: TryOut
-
-    @property
-    def plan(self) -> Plan:
-        """Its Q-values, and how they were found."""
-        return self.planned.plan
-
-    @cached_property
-    def best(self) -> Planned:
-        """The same without any bonus: the best it knows, found when it is first asked for.
-
-        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
-        alike, and it was chosen for what it earns.
-        """
-        made, planner = self.planned, self.planner
-        plain = planner.plan(
-            self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
-        )
-        return made if better(self.try_out(made), self.try_out(plain)) else plain
-
-    @cached_property
-    def sights(self) -> Sights:
-        """The plan it explores with, acted on with the sight that is best from where an episode begins."""
-        return Sights.of(self.planned, imagined_by(self.model))
-
-    @cached_property
-    def best_sights(self) -> Sights:
-        """The same of the best it knows."""
-        return Sights.of(self.best, imagined_by(self.model))
 
 
 class GPRMaxAgent:
