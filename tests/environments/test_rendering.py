@@ -238,8 +238,6 @@ def test_a_system_without_a_drawing_shows_its_coordinates() -> None:
         "mine", "", task, np.zeros((1, 2)), np.ones(2), ("a", "b"), dynamics=lambda states, controls: states
     )
     marks = [shape for shape in system.drawing.shapes(np.array([0.0, 99.0]), None) if isinstance(shape, Disc)]
-    assert [mark.centre for mark in marks] == [
-        pytest.approx((2.0 / 3.0, 0.75)),
-        pytest.approx((1.2333, 0.25)),
-    ]
+    assert [mark.centre[0] for mark in marks] == pytest.approx([2.0 / 3.0, 1.2333], abs=1e-3)
+    assert [mark.centre[1] for mark in marks] == [0.75, 0.25]
     assert picture_of(bars(box), np.zeros(2)).shape == (360, WIDTH, 3)

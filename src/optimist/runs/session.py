@@ -23,7 +23,7 @@ from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
-from optimist.runs.resume import abandon, open_place, put, replay, resume
+from optimist.runs.resume import abandon, open_place, put, relive, replay, resume
 from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transitions
@@ -92,6 +92,26 @@ class Session(Generic[A]):
             store.close()
             raise
         return self
+
+    def relive(self) -> Iterator[int]:
+        """Be once more as it was before every recorded transition, and at the end; how many it knows is said.
+
+        Its plans are made again from nothing, which takes as long as it took. However far that comes, it is
+        then as it was.
+        """
+        store, agent = self._store, self._agent
+        if store is None:
+            raise ValueError("`relive` must have a recorded run (`run=...`); got one that is not recorded.")
+        try:
+            yield from relive(store, agent)
+        finally:
+            replay(store, agent, recording=False)
+
+    @property
+    def planned_at(self) -> int | None:
+        """How many transitions its plan knows, of a recorded run that has one; None otherwise."""
+        plans = self._store.plans() if self._store is not None else []
+        return int(plans[-1]["n_transitions"]) if plans else None
 
     def learn(
         self,
@@ -219,6 +239,11 @@ class Session(Generic[A]):
     def task(self) -> Task:
         """What it was told."""
         return self._agent.task
+
+    @property
+    def problem(self) -> str | None:
+        """What its environment is called in the record."""
+        return self._problem
 
     @property
     def seed(self) -> int:
