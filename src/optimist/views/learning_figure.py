@@ -153,11 +153,15 @@ def _draw_curve(axes: Axes, episodes: Sequence[EpisodeRow], best_known: float | 
     numbers = [row.episode for row in episodes]
     few = len(numbers) <= 12
     if best_known is not None:
-        axes.axhline(best_known, color="black", linewidth=1.0, label=f"best known ({best_known:g})")
+        axes.axhline(
+            best_known, color="black", linewidth=1.0, label=f"best known ({best_known:g})", zorder=1.5
+        )
     axes.plot(numbers, totals, "o-" if few else "-", color="#0072b2", label="learned")
     expected = [(row.episode, row.expected) for row in episodes if row.expected is not None]
     if expected and few:
-        axes.plot(*zip(*expected, strict=True), "_", color="#d55e00", markersize=14, label="expected")
+        axes.plot(
+            *zip(*expected, strict=True), "_", color="#d55e00", markersize=16, label="expected", zorder=4
+        )
     for number, total in zip(numbers, totals, strict=True) if few else ():
         axes.annotate(
             f"{total:.4g}", (number, total), textcoords="offset points", xytext=(0, -14), ha="center"
