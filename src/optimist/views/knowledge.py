@@ -10,6 +10,7 @@ import numpy as np
 
 from optimist.arrays import Actions, FloatArray
 from optimist.runs import EpisodeRow, Session
+from optimist.transitions import Transitions
 from optimist.views.plan_figure import RESOLUTION, Slice
 
 
@@ -56,8 +57,9 @@ class Episode:
     @classmethod
     def of(cls, run: Session[Any], number: int | None = None) -> Episode:
         """The one of that number, from 1, or the last that ended."""
-        rows, seen = run.episodes, run.transitions
-        if not rows or not len(seen):
+        rows = run.episodes
+        seen = run.transitions if rows else ()
+        if not isinstance(seen, Transitions) or not len(seen):
             what = "episodes without their transitions" if rows else "none"
             raise ValueError(f"The run must have recorded an episode that has ended; got {what}.")
         number = len(rows) if number is None else number
