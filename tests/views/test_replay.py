@@ -150,9 +150,8 @@ def test_the_system_is_drawn_as_its_environment_draws_it(
 def test_long_episodes_leave_steps_out_and_end_with_the_last(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replaying, "MOST_PICTURES", 10)
     with GPRMax.resume(finished, car(), writing=False) as run:
-        (stage,) = staged(monkeypatch, run, "film.gif", look=Look(now=True))
+        (stage,) = staged(monkeypatch, run, "film.gif", look=Look(now=True, pictures=10))
         assert stage.scene.steps == [0, 4, 8, 12, 16, 20, 24, 28, 30]
 
 
@@ -225,8 +224,10 @@ def test_episodes_that_are_not_there_are_refused(finished: Path, tmp_path: Path)
         for number in (0, 3):
             with pytest.raises(ValueError, match=f"must be from 1 to 2; got {number}"):
                 replay(run, tmp_path / "film.gif", episode=number)
-        with pytest.raises(ValueError, match="`fps` must be above 0 and at most 1000; got 0"):
-            replay(run, tmp_path / "film.gif", look=Look(fps=0.0))
+    with pytest.raises(ValueError, match="`fps` must be above 0 and at most 1000; got 0"):
+        Look(fps=0.0)
+    with pytest.raises(ValueError, match="`pictures` must be at least 2; got 1"):
+        Look(pictures=1)
     with pytest.raises(ValueError, match="must have recorded an episode that has ended; got none"):
         replay(GPRMax(car(), settings=SMALL), tmp_path / "film.gif")
 

@@ -25,7 +25,6 @@ from optimist.views.film_figure import Scene, Stage
 from optimist.views.knowledge import Episode, Maps
 from optimist.views.plan_figure import Slice
 
-MOST_PICTURES = 250  # of a longer episode steps are left out, evenly
 RESOLUTION = 100  # points per axis of a map
 FPS = 20  # steps in a second, of an environment that does not say
 
@@ -40,6 +39,13 @@ class Look:
     fps: float | None = None  # steps in a second; by default the environment's own
     now: bool = False  # with the plan that the run has now, instead of those it had then
     render: bool = False  # let the environment do the actions again, and show what it renders
+    pictures: int = 250  # at most, about; of a longer episode steps are left out, evenly
+
+    def __post_init__(self) -> None:
+        if self.fps is not None and not 0.0 < self.fps <= 1000.0:
+            raise ValueError(f"`fps` must be above 0 and at most 1000; got {self.fps}.")
+        if self.pictures < 2:
+            raise ValueError(f"`pictures` must be at least 2; got {self.pictures}.")
 
 
 def replay(
@@ -63,12 +69,10 @@ def replay(
     look, file = look if look is not None else Look(), Path(file)
     say = on_progress if on_progress is not None else _silent
     check_film(file)
-    if look.fps is not None and not 0.0 < look.fps <= 1000.0:
-        raise ValueError(f"`fps` must be above 0 and at most 1000; got {look.fps}.")
     found = Episode.of(run, episode)
     names = axis_names if axis_names is not None else _names(run)
     count = len(found.states)
-    every = -(-count // MOST_PICTURES)
+    every = -(-count // look.pictures)
     steps = sorted({*range(0, count, every), count - 1})
     pictures = _pictures(run, found, steps, look.render)
     axes = look.axes if run.box.n_dims > 1 else None
