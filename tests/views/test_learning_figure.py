@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from optimist import Box, Discretisation, GPRMax, Task, adapt
 from optimist.arrays import FloatArray
 from optimist.views.knowledge import Episode
-from optimist.views.learning_figure import draw_learning
+from optimist.views.learning_figure import COARSE, draw_learning
 from optimist.views.plan_figure import RESOLUTION, Slice, save_figure
 from tests.runs.recording import SMALL, Line, ShortSystem
 
@@ -60,6 +60,7 @@ def test_values_and_policy_are_those_of_the_run(run: GPRMax, figure: Figure) -> 
     states = Slice((0, 1), np.zeros(2), NAMES).lattice(run.box)[2]
     values = np.asarray(mesh(figure, "value function").get_array()).ravel()
     np.testing.assert_array_equal(values, run.value(states))
+    states = Slice((0, 1), np.zeros(2), NAMES).lattice(run.box, COARSE)[2]
     actions = np.asarray(mesh(figure, "greedy policy").get_array()).ravel()
     np.testing.assert_array_equal(actions, run.policy.greedy(states))
 

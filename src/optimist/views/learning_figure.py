@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SAMPLES = "#d55e00"
 COLUMNS = 3
+COARSE = 80  # points per axis of a policy: looking ahead takes a tenth of a millisecond each
 UNKNOWN = "what it does not know"
 
 
@@ -76,9 +77,9 @@ class _Over:
 
     def __init__(self, run: Session[Any], shown: Slice) -> None:
         self.run, self.shown = run, shown
-        self.xs, self.ys, states = shown.lattice(run.box)
+        self.xs, self.ys, _ = shown.lattice(run.box)
         self.maps = Maps.over(run, shown)
-        self.actions = policy_of(run, states)
+        self.actions = policy_of(run, shown.lattice(run.box, COARSE)[2])
         found = {"values": self.maps.values, "policy": self.actions, "unknown": self.maps.unknown}
         self.names = [name for name, part in found.items() if part is not None]
 
@@ -88,8 +89,9 @@ class _Over:
         if self.maps.values is not None:
             draw_values(figure, drawn["values"], xs, ys, self.maps.values)
         if self.actions is not None:
-            picture = self.actions.reshape(RESOLUTION, RESOLUTION)
-            draw_actions(figure, drawn["policy"], xs, ys, picture, self.run.task.controls)
+            across, up, _ = self.shown.lattice(self.run.box, COARSE)
+            picture = self.actions.reshape(COARSE, COARSE)
+            draw_actions(figure, drawn["policy"], across, up, picture, self.run.task.controls)
         if self.maps.unknown is not None:
             draw_unknown(figure, drawn["unknown"], xs, ys, self.maps.unknown)
         for name in self.names:
