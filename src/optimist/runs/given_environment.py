@@ -122,3 +122,13 @@ class OnlyOne(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         """Close the vector environment."""
         self.vector.close()
+
+
+def require_actions(env: Environment, task: Task) -> None:
+    """Raise ValueError where the actions of `env` are not those of `task`."""
+    space = env.action_space
+    if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions or space.start != 0:
+        raise ValueError(
+            f"The environment must have {task.n_actions} numbered actions, one per control; got {space}. "
+            "`optimist.adapt(env, controls=[...], ...)` makes one that has."
+        )

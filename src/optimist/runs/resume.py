@@ -8,7 +8,7 @@ abandoned, and a fresh one begins with everything learned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -32,12 +32,16 @@ TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that le
 Restore = Callable[[FloatArray], None]
 
 
+def innermost(environment: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The environment within those wrappers that leave states alone."""
+    while isinstance(environment, TRANSPARENT):
+        environment = environment.env
+    return environment
+
+
 def restorer(environment: gymnasium.Env[Any, Any]) -> Restore | None:
     """How to put `environment` into a state, if it can be: `restore(state)` of the innermost one."""
-    inner = environment
-    while isinstance(inner, TRANSPARENT):
-        inner = inner.env
-    restore: Restore | None = getattr(inner, "restore", None)
+    restore: Restore | None = getattr(innermost(environment), "restore", None)
     return restore
 
 
@@ -117,12 +121,33 @@ def replay(store: RunStore, agent: Agent, *, recording: bool = True) -> None:
         packed, known = None, 0
         agent.restore([], None)
     heard = packed[1].get("marks", {}).get("heard", 0) if packed is not None else 0
-    marks = [mark for mark in store.marks() if mark.reason == BY_HAND][heard:]
-    for number, transition in enumerate(transitions[known:], known):
-        marks = _heed(marks, number, agent, kept)
-        list(catch_up(agent, kept))
+    for _ in _lived(agent, transitions[known:], _by_hand(store)[heard:], known, kept):
+        pass
+
+
+def relive(store: RunStore, agent: Agent) -> Iterator[int]:
+    """From nothing through all that is recorded: the agent as it was before every transition, and at the end.
+
+    How many transitions it knows is said. Its plans are made again, and nothing is recorded.
+    """
+    agent.restore([], None)
+    yield from _lived(agent, store.transitions(), _by_hand(store), 0, None)
+
+
+def _by_hand(store: RunStore) -> list[Mark]:
+    return [mark for mark in store.marks() if mark.reason == BY_HAND]
+
+
+def _lived(
+    agent: Agent, transitions: list[Transition], marks: list[Mark], known: int, store: RunStore | None
+) -> Iterator[int]:
+    for number, transition in enumerate(transitions, known):
+        marks = _heed(marks, number, agent, store)
+        list(catch_up(agent, store))
+        yield number
         agent.observe(transition)
-    _heed(marks, len(transitions), agent, kept)
+    _heed(marks, known + len(transitions), agent, store)
+    yield known + len(transitions)
 
 
 def _heed(marks: list[Mark], number: int, agent: Agent, store: RunStore | None) -> list[Mark]:

@@ -19,7 +19,14 @@ from optimist.planning import Policy
 from optimist.planning.sights import remembered
 from optimist.runs.copying import copied
 from optimist.runs.describe import describe_task, require_same_task, run_header
-from optimist.runs.given_environment import OnlyOne, environment_of, name_of, spaces_of, states_of
+from optimist.runs.given_environment import (
+    OnlyOne,
+    environment_of,
+    name_of,
+    require_actions,
+    spaces_of,
+    states_of,
+)
 from optimist.runs.headers import of_run, require_settings
 from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.in_notebook import session_html
@@ -35,6 +42,7 @@ from optimist.runs.resume import (
     open_place,
     place_after,
     put,
+    relive,
     replay,
     resume,
 )
@@ -68,7 +76,7 @@ class Session(Generic[A]):
         self._logs = Logs()
         self.env = env
         if env is not None:
-            _require_discrete(env, agent.task)
+            require_actions(env, agent.task)
 
     @classmethod
     def of(cls, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> Self:
@@ -111,6 +119,26 @@ class Session(Generic[A]):
             store.close()
             raise
         return self
+
+    def relive(self) -> Iterator[int]:
+        """Be once more as it was before every recorded transition, and at the end; how many it knows is said.
+
+        Its plans are made again from nothing, which takes as long as it took. However far that comes, it is
+        then as it was.
+        """
+        store, agent = self._store, self._agent
+        if store is None:
+            raise ValueError("`relive` must have a recorded run (`run=...`); got one that is not recorded.")
+        try:
+            yield from relive(store, agent)
+        finally:
+            replay(store, agent, recording=False)
+
+    @property
+    def planned_at(self) -> int | None:
+        """How many transitions its plan knows, of a recorded run that has one; None otherwise."""
+        plans = self._store.plans() if self._store is not None else []
+        return int(plans[-1]["n_transitions"]) if plans else None
 
     def learn(
         self,
@@ -274,6 +302,11 @@ class Session(Generic[A]):
         return self._agent.task
 
     @property
+    def problem(self) -> str | None:
+        """What its environment is called in the record."""
+        return self._problem
+
+    @property
     def seed(self) -> int:
         """Of everything random."""
         return self._agent.seed
@@ -336,7 +369,7 @@ class Session(Generic[A]):
         if found is None:
             raise TypeError("`env` must be a Gymnasium environment; got None.")
         env = found
-        _require_discrete(env, self.task)
+        require_actions(env, self.task)
         if env.has_wrapper_attr("task"):
             require_same_task(describe_task(self.task), env.get_wrapper_attr("task"), "this agent")
         self._abandon()
@@ -374,12 +407,3 @@ class Session(Generic[A]):
 
     def _states(self, observations: ArrayLike) -> FloatArray:
         return states_of(self.task, observations)
-
-
-def _require_discrete(env: Environment, task: Task) -> None:
-    space = env.action_space
-    if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions or space.start != 0:
-        raise ValueError(
-            f"The environment must have {task.n_actions} numbered actions, one per control; got {space}. "
-            "`optimist.adapt(env, controls=[...], ...)` makes one that has."
-        )
