@@ -96,7 +96,7 @@ def own_learners() -> Iterator[None]:
 def agent_with(right: str, **changes: Any) -> GPRMaxAgent:
     settings = AgentSettings(
         grid=Discretisation(nodes=(41,)),
-        first_plans=(4, 8, 12),
+        first_plans=(5, 10),
         replan_every=25,
         model=ModelSettings(learner=right),
         stopping=StoppingRule(patience=1, **changes),
@@ -132,7 +132,7 @@ def test_a_start_unlike_any_before_wakes_where_it_may_go_badly(right: str) -> No
     assert agent.settled_at == settled
     episode(agent, RIGHT, 1)
     assert agent.known().n_transitions == agent.n_transitions  # it has planned already, with this start
-    assert (agent.settled_at is None) == (right == "unsure")
+    assert (agent.settled_at is None) == (right == "unsure")  # a plan for there may be all that was missing
 
 
 def test_a_start_like_those_before_is_not_looked_at_twice() -> None:

@@ -267,12 +267,13 @@ class GPRMaxAgent:
         n_updates = 1 if previous is None else previous.n_updates + 1
         settled = settings.stopping.settled(drifts) and not self._tried_unknown
         if settled and previous is not None and settings.planning.rehearse:
-            began_at = kinds_of(seen.states[seen.begins], self.task.box)
-            settled = self._choosing.agree(model, previous.sights, began_at, len(seen))
+            news = self.n_transitions - previous.n_transitions >= NEWS  # or a small drift says nothing
+            settled = news and self._agree(model, previous.sights, seen)
         before = None if previous is None else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
+        settled = settled and self._agree(model, Sights.of(made, imagined_by(model)), seen)
         flow = made.step
         assert isinstance(flow, Flow)
         expectation = self._choosing.expect(model, rehearsed, seen)
@@ -293,6 +294,13 @@ class GPRMaxAgent:
             settled=settled,
             rehearsal=rehearsed.record() | expectation.record(),
         )
+
+    def _agree(self, model: Model, policy: Sights, seen: Transitions) -> bool:
+        """Whether it is certain enough what `policy` earns from where episodes began."""
+        if not self.settings.planning.rehearse:
+            return True
+        starts = kinds_of(seen.states[seen.begins], self.task.box)
+        return self._choosing.agree(model, policy, starts, len(seen))
 
     def pack(self) -> Packed | None:
         """Model and plan as arrays, the rest as numbers."""
