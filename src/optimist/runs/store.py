@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from optimist.arrays import FloatArray
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, RunError
-from optimist.runs.files import RECORD, is_there, require_regular
+from optimist.runs.files import JOURNAL, LOG, RECORD, is_there, require_regular, require_unshared
 from optimist.runs.headers import check_run_header
 from optimist.runs.lock import take_lock
 from optimist.runs.record import EpisodeRow, Mark, Record, read_record
@@ -80,6 +80,7 @@ class RunStore:
             require_regular(directory)
             if not writing:
                 return cls._proven(directory)
+            require_unshared(directory, RECORD, LOG, JOURNAL)
             release = take_lock(directory)
         try:
             # SQLite only reads at first: of a damaged log it would keep what it understands
@@ -123,7 +124,7 @@ class RunStore:
     @property
     def record(self) -> Record:
         """All of it, whole; a DamagedError when it is not."""
-        with told(self.directory):
+        with told(self.directory), self._turn():
             state = self._state()
             if self._record is None or self._record[0] != state:
                 witness = heard(self.directory)  # before the record: that is never behind it
@@ -131,6 +132,10 @@ class RunStore:
                 record.require_whole(self.directory)
                 self._record = state, record
         return self._record[1]
+
+    def _turn(self) -> AbstractContextManager[object]:
+        """Of threads that share a store: one after the other."""
+        return nullcontext() if self._writing is None else self._writing.turn
 
     def _state(self) -> object:
         """Something that is another after every change, whoever made it."""
