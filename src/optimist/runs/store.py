@@ -7,6 +7,7 @@ What is in it is proven whenever it is opened and whenever somebody else has wri
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -81,6 +82,8 @@ class RunStore:
             if not writing:
                 return cls._proven(directory)
             require_unshared(directory, RECORD, LOG, JOURNAL)
+            if not os.access(directory, os.W_OK):
+                raise ValueError(f"The run directory must be writable; got {directory}, which is not.")
             release = take_lock(directory)
         try:
             # SQLite only reads at first: of a damaged log it would keep what it understands
