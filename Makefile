@@ -1,7 +1,7 @@
 # make run     learn mountain car from nothing, print the learning curve, draw what was learned
 # make test    lint, types, architecture, tests
 # make bench   measure us and the peers, write benchmarks/results.json and benchmarks/README.md
-# make torture  damage a run and forge files, a thousand times and more (minutes; see docs/reliability.md)
+# make torture damage runs, forge files, kill processes, fill disks (half an hour; see docs/reliability.md)
 # make docs    the documentation site, out/docs/index.html; fails on a link that leads nowhere
 # make audit   known vulnerabilities in what is installed
 # make install .venv with everything
@@ -42,6 +42,9 @@ docs: install
 torture: install
 	$(BIN)/python -m tests.torture.damage
 	$(BIN)/python -m tests.torture.hostile --cases 400 --seed 0
+	$(BIN)/python -m tests.torture.writers
+	$(BIN)/python -m tests.torture.crashes
+	$(BIN)/python -m tests.torture.systems
 
 # pip-audit has dependencies of its own, and stays out of the way. It fails where it cannot ask anybody.
 audit: install

@@ -68,6 +68,19 @@ def test_a_wrong_reading_spoils_two_transitions(number: int, value: float, wrong
     assert doubted(misread(seen(), number, 1, value), Knowing(wrong)) == [number, number + 1]
 
 
+@pytest.mark.parametrize("number", [0, 6, 7, 31, N - 3])
+@pytest.mark.parametrize("values", [(0.0, 0.0), (3.5, -3.5), (3.0, 3.0), (1e200, 3.0), (-3.0, 1e200)])
+def test_two_wrong_readings_in_a_row_spoil_three_transitions(
+    number: int, values: tuple[float, float]
+) -> None:
+    rows = seen() if values[0] else seen(2)  # one that moves, or what is read as 0 is true
+    spoilt = misread(misread(rows, number, 1, values[0]), number + 1, 1, values[1])
+    if values[0] == 0.0 and np.abs(rows.next_states[number : number + 2, 1]).min() < 0.3:
+        pytest.skip("hardly wrong")
+    found = doubted(spoilt, Knowing(0.02))
+    assert set(found) | set(np.flatnonzero(READINGS.impossible(spoilt))) == {number, number + 1, number + 2}
+
+
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.5, 2.0])
 def test_what_happened_is_not_doubted_however_wrong_the_model(wrong: float) -> None:
     assert doubted(seen(), Knowing(wrong)) == []

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -95,6 +95,24 @@ def test_what_is_no_regular_file_is_refused_and_left_alone(
     assert (run / name).lstat().st_mode == mode
     assert victim.read_text() == "precious"
     assert not (run.parent / "nowhere").exists()
+
+
+@posix
+@pytest.mark.parametrize("name", files.NAMES)
+def test_file_with_a_second_name_is_never_written_through(run: Path, victim: Path, name: str) -> None:
+    """A hard link: what is not added to but made anew may have been one; nobody else's file is changed."""
+    record = (run / files.RECORD).read_bytes()
+    (run / name).unlink(missing_ok=True)
+    if name == files.RECORD:
+        victim.write_bytes(record)
+    os.link(victim, run / name)
+    content = victim.read_bytes()
+    with suppress(ValueError, RunError), RunStore.open(run, writing=True) as store:
+        store.want(3)
+    assert victim.read_bytes() == content
+    if name in (files.RECORD, files.LOG, files.INDEX, files.JOURNAL, files.WITNESS):
+        with pytest.raises(ValueError, match="must have one name"):
+            RunStore.open(run, writing=True)
 
 
 @posix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -236,3 +237,23 @@ def test_reading_tools_of_others_do_not_end_a_run(directory: Path) -> None:
 def test_lock_file_of_an_earlier_version_is_no_obstacle(directory: Path) -> None:
     (directory / "run.lock").write_text("12345")
     RunStore.open(directory, writing=True).close()
+
+
+# --- files that go away while they are written ---
+
+
+@pytest.mark.parametrize("what", ["run.sqlite", "run.sqlite-wal", "all", "replaced"])
+def test_who_writes_notices_that_the_record_is_gone(directory: Path, what: str) -> None:
+    """SQLite goes on writing to a file without a name, and with the process all of it would be gone."""
+    with RunStore.open(directory, writing=True) as store:
+        store.append(at(1.0, 0.0), 1, outside=False)
+        if what == "all":
+            shutil.rmtree(directory)
+        elif what == "replaced":
+            shutil.copy(directory / "run.sqlite", directory / "other")
+            (directory / "other").replace(directory / "run.sqlite")
+        else:
+            (directory / what).unlink()
+        with pytest.raises(RunError, match="removed, moved or replaced") as refused:
+            store.append(at(0.0, 2.0), 1, outside=False)
+        assert "safe" not in str(refused.value)

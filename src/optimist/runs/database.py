@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from optimist.runs.errors import DamagedError, ForeignError, OvertakenError, RunError, UnreadableError, said
-from optimist.runs.files import RECORD, is_there
+from optimist.runs.files import LOG, RECORD, is_there
 from optimist.runs.tables import FORMAT_VERSION
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Reading:
             raise
 
     def _without_writing(self, directory: Path) -> sqlite3.Connection:
-        log = directory / f"{RECORD}-wal"
+        log = directory / LOG
         if not is_there(log) or log.stat().st_size == 0:
             return _connected(directory / RECORD, "mode=ro&immutable=1")
         self._copy = TemporaryDirectory(prefix="optimist-")

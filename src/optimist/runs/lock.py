@@ -38,11 +38,12 @@ def take_lock(directory: Path) -> Release:
             return lambda: None
         raise
 
-    held = [descriptor]
+    held, holder = [descriptor], os.getpid()
 
     def release() -> None:
         while held:  # once: the number of a closed descriptor is soon somebody else's
-            fcntl.flock(held[0], fcntl.LOCK_UN)  # a child that was forked meanwhile must not keep it
+            if os.getpid() == holder:  # a child that was forked meanwhile must not keep it, nor let go of it
+                fcntl.flock(held[0], fcntl.LOCK_UN)
             os.close(held.pop())
 
     return release

@@ -7,9 +7,10 @@ What is in it is proven whenever it is opened and whenever somebody else has wri
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from optimist.arrays import FloatArray
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, RunError
-from optimist.runs.files import RECORD, is_there, require_regular
+from optimist.runs.files import JOURNAL, LOG, RECORD, is_there, require_regular, require_unshared
 from optimist.runs.headers import check_run_header
 from optimist.runs.in_notebook import store_html
 from optimist.runs.lock import take_lock
@@ -81,6 +82,9 @@ class RunStore:
             require_regular(directory)
             if not writing:
                 return cls._proven(directory)
+            require_unshared(directory, RECORD, LOG, JOURNAL)
+            if not os.access(directory, os.W_OK):
+                raise ValueError(f"The run directory must be writable; got {directory}, which is not.")
             release = take_lock(directory)
         try:
             # SQLite only reads at first: of a damaged log it would keep what it understands
@@ -124,7 +128,7 @@ class RunStore:
     @property
     def record(self) -> Record:
         """All of it, whole; a DamagedError when it is not."""
-        with told(self.directory):
+        with told(self.directory), self._turn():
             state = self._state()
             if self._record is None or self._record[0] != state:
                 witness = heard(self.directory)  # before the record: that is never behind it
@@ -132,6 +136,10 @@ class RunStore:
                 record.require_whole(self.directory)
                 self._record = state, record
         return self._record[1]
+
+    def _turn(self) -> AbstractContextManager[object]:
+        """Of threads that share a store: one after the other."""
+        return nullcontext() if self._writing is None else self._writing.turn
 
     def _state(self) -> object:
         """Something that is another after every change, whoever made it."""

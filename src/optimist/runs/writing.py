@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from threading import RLock
 from typing import NoReturn
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, connect_to_write, patiently, told, transaction
 from optimist.runs.errors import OvertakenError, RunError
-from optimist.runs.files import NAMES, RECORD, create_empty, sync_directory
+from optimist.runs.files import NAMES, RECORD, create_empty, sync_directory, which
 from optimist.runs.lock import Release
 from optimist.runs.record import Record, read_record
 from optimist.runs.tables import FORMAT_VERSION, Tips, add, ends_at, settle, write_tables
@@ -33,6 +34,9 @@ class Writing:
         self._tips: Tips = {}
         self._settled: Tips = {}  # as the store says
         self._last: Row | None = None  # of the transitions
+        self._files: tuple[tuple[int, int], ...] = ()  # which they are
+        self._process = os.getpid()
+        self.turn = RLock()  # of threads that share the connection
 
     def begin(self, record: Record) -> None:
         """Go on from there."""
@@ -43,6 +47,7 @@ class Writing:
             raise OvertakenError
         self._witness = Witness(self.directory)
         self._witness.note(self._tips)
+        self._files = which(self.directory)
 
     def length(self, table: str) -> int:
         """How many rows a table has."""
@@ -50,8 +55,12 @@ class Writing:
 
     def add(self, rows: Sequence[tuple[str, Row]]) -> None:
         """Add rows, each with its table; all of them or none."""
-        if not rows:
-            return
+        if rows:
+            with self.turn:
+                self._add(rows)
+
+    def _add(self, rows: Sequence[tuple[str, Row]]) -> None:
+        self._require_same()
         last = self._last
         for name, row in rows:
             if name == "transitions":
@@ -72,6 +81,23 @@ class Writing:
             return patiently(lambda: add(self.connection, self._tips, rows))
         with transaction(self.connection):
             return add(self.connection, self._tips, rows)
+
+    def _require_same(self) -> None:
+        """That it is the process that opened it, and that its files are still there."""
+        if os.getpid() != self._process:
+            raise RunError(
+                f"The run in {self.directory} must be written by the process that opened it; got a fork "
+                "of that one."
+            )
+        try:
+            found = which(self.directory)
+        except OSError:
+            found = ()
+        if found != self._files:
+            raise RunError(
+                f"The record of the run in {self.directory} must stay where it is while it is written; it "
+                "was removed, moved or replaced. Nothing is added to it any more."
+            )
 
     def _tell(self, error: Exception) -> NoReturn:
         try:
@@ -112,6 +138,9 @@ class Writing:
 
     def close(self) -> None:
         """Let go of it; once is enough, more does no harm."""
+        if os.getpid() != self._process:  # a fork: all of it is its parent's
+            self._release()
+            return
         if self._tips != self._settled:
             with suppress(sqlite3.Error), transaction(self.connection):
                 if ends_at(self.connection, self._tips):
