@@ -32,6 +32,7 @@ from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.doubts import Doubts
 from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
+from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import Holding, Layout
@@ -283,6 +284,7 @@ class GPRMaxAgent:
             model=model.record(),
             settled=settled,
             rehearsal=rehearsed.record() | expectation.record(),
+            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
         )
 
     def pack(self) -> Packed | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
@@ -16,6 +16,7 @@ from optimist.agents import PRESETS
 from optimist.cli.check import DIRECTORY, named
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
+from optimist.cli.watch import require_live, watched
 from optimist.experiments.kinds import KINDS
 from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import open_run, start_run
@@ -32,6 +33,8 @@ RUN = "Where to record the run; by default runs/PROBLEM/AGENT/seed-S."
 SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
 EPISODES = "Episodes the run shall have in all; by default as it was started with."
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)]
+WATCH = "Serve a page meanwhile that shows what happens (`optimist watch`)."
+Watch = Annotated[bool, typer.Option("--watch", help=WATCH)]
 Named = Annotated[str | None, typer.Option("--problem", metavar="FILE.py:FUNCTION", help=NAMED)]
 Directory = Annotated[str, typer.Argument(metavar="DIR", help=DIRECTORY)]
 
@@ -45,11 +48,14 @@ def learn(
     preset: Annotated[str, typer.Option(help=f"Which settings: {', '.join(PRESETS)}.")] = "ours",
     settings: Annotated[Path | None, typer.Option(metavar="FILE", help=SETTINGS)] = None,
     plot: Plot = None,
+    watch: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn to control a problem from nothing, online."""
     _at_least_one(episodes)
     _check_plot(plot)
+    if watch:
+        require_live()
     given = named(run, "--run") if run is not None else None
     found = find_problem(problem)
     directory = given if given is not None else Path("runs") / found.label / agent / f"seed-{seed}"
@@ -58,7 +64,7 @@ def learn(
     )
     if not as_json:
         print(f"{found.name}: {agent} learns from nothing, seed {seed}, recorded in {directory}")
-    _go_on(started, found, directory, episodes, plot, as_json)
+    _go_on(started, found, directory, episodes, plot, as_json, watch=watch)
 
 
 def resume(
@@ -66,11 +72,14 @@ def resume(
     episodes: Annotated[int | None, typer.Option(help=EPISODES)] = None,
     problem: Named = None,
     plot: Plot = None,
+    watch: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run after any interruption."""
     directory = named(run, "DIR")
     _check_plot(plot)
+    if watch:
+        require_live()
     with RunStore.open(directory, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
@@ -78,7 +87,7 @@ def resume(
         opened, found = open_run(directory, problem, writing=True)
     if not as_json:
         print(f"{run}: goes on after {opened.num_timesteps} transitions, {len(opened.episodes)} episodes")
-    _go_on(opened, found, directory, wanted, plot, as_json)
+    _go_on(opened, found, directory, wanted, plot, as_json, watch=watch)
 
 
 def evaluate(
@@ -110,7 +119,14 @@ def evaluate(
 
 
 def _go_on(
-    run: Session[Any], problem: Problem, directory: Path, episodes: int, plot: Path | None, as_json: bool
+    run: Session[Any],
+    problem: Problem,
+    directory: Path,
+    episodes: int,
+    plot: Path | None,
+    as_json: bool,
+    *,
+    watch: bool,
 ) -> None:
     every = 1 if episodes <= SHOWN else episodes // 10
 
@@ -123,7 +139,9 @@ def _go_on(
                 flush=True,
             )
 
-    with run:
+    with run, watched(directory if watch else None) as url:
+        if url is not None:
+            print(f"  the page: {url}", file=sys.stderr if as_json else sys.stdout, flush=True)
         quiet = redirect_stdout(sys.stderr if as_json else sys.stdout)
         with quiet, _interruptible(directory, problem.source):
             run.learn(episodes=episodes, callback=None if as_json else say, progress_bar=True)
@@ -132,10 +150,14 @@ def _go_on(
         if plot is not None:
             _draw(run, problem, plot)
             result["plot"] = str(plot)
-    if as_json:
-        print_json(result)
-    else:
-        _print_end(result, problem)
+        if as_json:
+            print_json(result if url is None else result | {"url": url})
+        else:
+            _print_end(result, problem)
+        if url is not None and not as_json and sys.stdin.isatty():
+            run.close()
+            with suppress(EOFError, KeyboardInterrupt):
+                input(f"  the page stays at {url} until you press Enter ")
 
 
 def _expected(row: EpisodeRow) -> str:

@@ -9,7 +9,7 @@ import typer
 
 import optimist
 from optimist import starting
-from optimist.cli import campaign, check, learn, plan, problems
+from optimist.cli import campaign, check, learn, plan, problems, report, watch
 from optimist.given import damaged_cache, one_line
 from optimist.runs import RunError
 
@@ -28,6 +28,8 @@ app.command("learn")(learn.learn)
 app.command("resume")(learn.resume)
 app.command("evaluate")(learn.evaluate)
 app.command("check")(check.check)
+app.command("watch")(watch.watch)
+app.command("report")(report.report)
 app.command("sweep")(campaign.sweep)
 app.command("reproduce")(campaign.reproduce)
 

@@ -16,10 +16,11 @@ from optimist.runs.errors import RunError
 RECORD = "run.sqlite"
 AGENT = "agent.optimist"
 WITNESS = "run.head"
+MAPS = "run.maps"
 # what a run consists of, or may have left behind when it was stopped
 NAMES = (
     RECORD, f"{RECORD}.new", f"{RECORD}.new-wal", f"{RECORD}.new-shm", f"{RECORD}.new-journal",
-    f"{RECORD}-wal", f"{RECORD}-shm", f"{RECORD}-journal", AGENT, f"{AGENT}.new", WITNESS,
+    f"{RECORD}-wal", f"{RECORD}-shm", f"{RECORD}-journal", AGENT, f"{AGENT}.new", WITNESS, MAPS,
 )  # fmt: skip
 
 CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -66,7 +66,8 @@ class Session(Generic[A]):
             raise ValueError("`run` must name a directory; got ''.")
         agent = self._agent
         header = run_header(self._name, self._problem, agent.task, agent.settings, seed=agent.seed)
-        self._store = RunStore.create(Path(run), header | {"episodes": episodes or 1})
+        header |= {"episodes": episodes or 1} | _axis_names(self.env)
+        self._store = RunStore.create(Path(run), header)
 
     @classmethod
     def reopen(
@@ -308,6 +309,14 @@ def _name_of(env: Environment | None) -> str | None:
     if isinstance(name, str):
         return name
     return env.spec.id if env.spec is not None else None
+
+
+def _axis_names(env: Environment | None) -> dict[str, list[str]]:
+    """What the environment calls its coordinates, if it says so, for the record."""
+    if env is None or not env.has_wrapper_attr("axis_names"):
+        return {}
+    names = env.get_wrapper_attr("axis_names")
+    return {} if names is None else {"axis_names": [str(name)[:200] for name in names]}
 
 
 def _require_discrete(env: Environment, task: Task) -> None:
