@@ -33,7 +33,7 @@ class PlanMap:
 
     @classmethod
     def of(cls, q_function: QFunction, uncertainty: FloatArray, path: FloatArray) -> PlanMap:
-        """Of a plan, how unsure it is of every action at every node [n_actions, n_nodes], and a path [t, d]."""
+        """Of a plan, its uncertainty at the nodes [n_actions, n_nodes], and a path [t, d]."""
         grid, q_values = q_function.grid, q_function.q_values
         kept, places = _kept(grid.shape, grid.box.periodic, q_values.shape[1])
         if places is not None:

@@ -1,7 +1,7 @@
 """The maps of a run: what each of its plans said everywhere, in one file that only grows.
 
-They are there to be looked at. Nothing depends on them, so they are neither brought to disk at once nor a part
-of the record; but each proves itself by its own digest, and says which transitions it was made of by the
+They are there to be looked at. Nothing depends on them, so they are neither brought to disk at once nor a
+part of the record; but each proves itself by its own digest, and says which transitions it was made of by the
 digest of the last. One that was cut off when the machine died is passed over.
 """
 
@@ -25,8 +25,9 @@ from optimist.runs.chain import SIZE, digest
 from optimist.runs.files import MAPS, is_there, open_regular
 
 MAGIC = b"optimap1"
+# transitions, sizes of document and content, digest of the last transition; with magic and its own digest
 SAID = struct.Struct(f"<qqq{SIZE}s")
-HEAD = struct.Struct(f"<8sqqq{SIZE}s{SIZE}s")  # magic, transitions, sizes of document and content, of what, digest
+HEAD = struct.Struct(f"<8sqqq{SIZE}s{SIZE}s")
 LARGEST = 2**28  # bytes of a document or a content: what says more is damaged
 CHUNK = 2**20
 NO_RECORD = "00" * SIZE  # of runs that prove nothing

@@ -180,7 +180,7 @@ class RunStore:
         self._writer.add(self._ends(rows))
 
     def record_plan(self, update: Update) -> None:
-        """Record an update; of one made again after an interruption the last counts. Its map is kept beside."""
+        """Record an update, and keep its map; of one made again after an interruption the last counts."""
         drift = {"mean_drift": None, "uncertainty_drift": None}
         row = vars(update) | (drift if update.drift is None else vars(update.drift))
         row |= {name: json.dumps(row[name]) for name in ("model", "rehearsal")}

@@ -1,4 +1,4 @@
-"""The page: a run, or many, in a browser. `optimist watch` serves it, `optimist report` writes it into a file.
+"""The page: a run, or many, in a browser. `optimist watch` serves it, `optimist report` makes it a file.
 
     reading   what a run's record says, as documents; read again when it has changed
     many      the runs below a directory

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-SCRIPTS = ("dom", "charts", "maps", "systems", "sources", "playing", "cards", "run", "sweep", "main")
+SCRIPTS = ("dom", "charts", "maps", "systems", "sources", "cards", "playing", "run", "sweep", "main")
 
 
 @cache

@@ -91,7 +91,7 @@ def summary(directory: Path, name: str) -> dict[str, Any]:
     try:
         with RunStore.open(directory, writing=False) as store:
             header, ends, plans = store.header, store.episodes(), store.plans()
-            return sayable(
+            found: dict[str, Any] = sayable(
                 {
                     "id": name,
                     "problem": header.get("problem"),
@@ -110,7 +110,8 @@ def summary(directory: Path, name: str) -> dict[str, Any]:
                     ),
                     "error": None,
                 }
-            )  # type: ignore[no-any-return]
+            )
+            return found
     except (ValueError, RunError, OSError, KeyError, TypeError) as error:
         return {"id": name, "error": str(error), "totals": []}
 

@@ -1,4 +1,4 @@
-"""What a run says of itself, for the page: documents as JSON can say them, read again when something changed."""
+"""What a run says of itself, for the page: as JSON can say it, read again when something changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optimist.documents import sayable
 from optimist.runs import RunError, RunStore
 from optimist.runs.check import complaints_of
 from optimist.runs.files import RECORD, is_there
-from optimist.runs.maps import Map, Maps
+from optimist.runs.maps import NO_RECORD, Map, Maps
 from optimist.runs.record import Record, finished
 from optimist.systems import SYSTEMS
 
@@ -36,6 +36,10 @@ class Look:
     error: str | None  # why there is nothing newer to see
     document: dict[str, Any] | None  # of what was read last
     record: Record | None
+
+    def steps(self, since: int) -> dict[str, Any]:
+        """The transitions after the first `since`."""
+        return {"since": 0, "count": 0} if self.record is None else steps_of(self.record, since)
 
 
 NOTHING = Look("0", None, None, None)
@@ -97,11 +101,6 @@ class RunReader:
             self._file = status.st_dev, status.st_ino
         return self._store
 
-    def steps(self, since: int) -> dict[str, Any]:
-        """The transitions after the first `since`."""
-        record = self._look.record
-        return steps_of(record, since) if record is not None else {"since": 0, "count": 0}
-
     def map_of(self, number: int) -> Map | None:
         """The map of the plan after so many transitions."""
         with self._lock:
@@ -129,9 +128,9 @@ def describe_run(store: RunStore, maps: Maps) -> dict[str, Any]:
     for row in record.plans:
         number = row["n_transitions"]
         digest = _digest(record, number)
-        has_map = (number, digest or "00" * 16) in pictured
+        has_map = (number, digest or NO_RECORD) in pictured
         plans.append({name: row[name] for name in PLAN} | {"map": has_map})
-    return sayable(
+    found: dict[str, Any] = sayable(
         {
             "header": header,
             "format": record.version,
@@ -149,7 +148,8 @@ def describe_run(store: RunStore, maps: Maps) -> dict[str, Any]:
             "outside": store.n_outside(),
             "complaints": complaints_of(record),
         }
-    )  # type: ignore[no-any-return]
+    )
+    return found
 
 
 def steps_of(record: Record, since: int = 0) -> dict[str, Any]:
@@ -157,11 +157,10 @@ def steps_of(record: Record, since: int = 0) -> dict[str, Any]:
     rows = record.chains["transitions"].rows
     since = since if 0 <= since <= len(rows) else 0
     some = rows[since:]
-    following = [row[0] for row in some[1:]] + [None]
     tips = {
         since + k: np.frombuffer(row[4], dtype="<f8").tolist()
-        for k, (row, after) in enumerate(zip(some, following, strict=True))
-        if after != row[0]
+        for k, row in enumerate(some)
+        if k + 1 == len(some) or some[k + 1][0] != row[0]
     }
     return {
         "since": since,
@@ -180,7 +179,7 @@ def best_known(problem: Any) -> float | None:
 
 
 def _names(header: dict[str, Any], n_dims: int) -> list[str]:
-    problem, recorded = header.get("problem"), header.get("axis_names")
+    problem, recorded = str(header.get("problem")), header.get("axis_names")
     names = SYSTEMS[problem].axis_names if problem in SYSTEMS else recorded
     return list(names) if names and len(names) == n_dims else [f"coordinate {axis}" for axis in range(n_dims)]
 

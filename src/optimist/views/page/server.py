@@ -1,7 +1,7 @@
-"""The page served, on loopback unless told otherwise. It answers questions about one directory, and no others.
+"""The page served, on loopback unless told otherwise. It answers questions about one directory.
 
-A browser runs whatever pages its user visits, and those can send requests to loopback, too. So a request must
-name this server as its host (a foreign name that points here is refused), and must not come from elsewhere.
+A browser runs whatever pages its user visits, and those can send requests to loopback, too. So a request
+must name this server as its host (a foreign name that points here is refused), and not come from elsewhere.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def make_app(directory: Path, host: str = LOOPBACK) -> ASGIApp:
         look = reader.look()
         if request.query_params.get("have") == look.version:
             return _json(b'{"same":true}')
-        steps = reader.steps(_number(request, "since"))
+        steps = look.steps(_number(request, "since"))
         return _json(
             told({"version": look.version, "error": look.error, "run": look.document, "steps": steps})
         )
@@ -156,6 +156,7 @@ def bound(host: str, port: int | None) -> socket.socket:
         try:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             made.bind(found[4])
+            made.listen()
         except OSError as error:
             made.close()
             if attempt != PORT or port is not None:
@@ -168,7 +169,7 @@ def bound(host: str, port: int | None) -> socket.socket:
 
 def url_of(made: socket.socket, host: str) -> str:
     """Where a browser finds it."""
-    shown = LOOPBACK if host in ("0.0.0.0", "", "::") else host  # noqa: S104
+    shown = LOOPBACK if host in ("0.0.0.0", "", "::") else host
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{made.getsockname()[1]}/"
 
 

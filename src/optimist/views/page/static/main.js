@@ -83,3 +83,4 @@ function frame(time) { app.run?.tick(time); requestAnimationFrame(frame); }
 requestAnimationFrame(frame);
 ask().then(() => ask());
 if (source.live) setInterval(ask, EVERY);
+window.optimist = { app, PlanMap, fromBase64, inflated, bands }; // for the curious, and for tests

@@ -11,23 +11,26 @@ class Player {
     this.draw = SYSTEMS[view.doc.header.problem] ?? null;
     this.canvas = el("canvas", { role: "img", "aria-label": "" });
     this.choice = el("select", { onchange: () => { this.episode = this.choice.value; this.step = 0; this.refresh(true); } });
+    this.of = null; // which episode is played
     this.button = el("button", { type: "button", onclick: () => this.toggle() }, "pause");
     this.slider = el("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "step of the episode",
       oninput: () => { this.playing = false; this.step = Number(this.slider.value); this.show(); } });
     this.speed = el("select", {}, ...[["0.5", "half speed"], ["1", "normal"], ["4", "fast"]].map(([value, name]) => el("option", { value }, name)));
     this.speed.value = "1";
+    this.repeat = el("input", { type: "checkbox" });
     this.words = el("p", { className: "note read" });
     this.charts = view.doc.names.map(() => el("div"));
-    this.element = el("section", { className: "card", "aria-label": "the system, moving" },
-      el("h2", {}, this.draw ? "The system, moving" : "Coordinates over time"),
-      el("div", { className: "row" }, el("label", {}, "episode", this.choice), this.button, el("label", {}, "speed", this.speed)),
-      this.draw ? el("div", {}, this.canvas) : null, this.slider, this.words,
-      this.draw ? el("h2", {}, "Coordinates over time") : null, ...this.charts);
+    const controls = el("div", { className: "row" }, el("label", {}, "episode", this.choice), this.button, el("label", {}, "speed", this.speed), el("label", {}, this.repeat, "again and again"));
+    this.element = this.draw
+      ? card("The system, moving", null, controls, el("div", {}, this.canvas), this.slider, this.words)
+      : card("Coordinates over time", null, controls, this.slider, this.words, ...this.charts);
+    this.other = this.draw ? card("Coordinates over time", "Of the episode that is played.", ...this.charts) : null;
   }
 
   toggle() {
-    this.playing = !this.playing;
-    if (this.playing && this.step >= this.path.states.length - 1) this.step = 0;
+    const over = this.step >= this.path.states.length - 1;
+    this.playing = !this.playing || over;
+    if (over) this.step = 0;
     this.show();
   }
 
@@ -48,6 +51,9 @@ class Player {
     if (this.episode === "rehearsed") this.path = { states: rehearsed, actions: [], rewards: [] };
     else if (this.episode === "current") this.path = view.steps.path(now, view.until());
     else this.path = view.steps.path(Number(this.episode));
+    const of = `${this.episode} ${this.episode === "current" ? now : ""}`;
+    if (of !== this.of) this.step = 0;
+    this.of = of;
     if (anew || before !== this.path.states.length) this.drawCharts();
     this.show();
   }
@@ -65,7 +71,7 @@ class Player {
   show() {
     const { states, actions, rewards } = this.path;
     this.step = Math.min(this.step, Math.max(states.length - 1, 0));
-    this.button.textContent = this.playing ? "pause" : "play";
+    this.button.textContent = this.playing && this.step < states.length - 1 ? "pause" : "play";
     this.slider.max = Math.max(states.length - 1, 0);
     this.slider.value = this.step;
     const state = states[this.step];
@@ -89,12 +95,12 @@ class Player {
     const pace = 1000 / (20 * Number(this.speed.value));
     if (!this.playing || states < 2 || time - this.last < pace) return;
     this.last = time;
-    if (this.step >= states - 1) {
-      if (this.rest === undefined) this.rest = time;
-      if (time - this.rest < 1200) return;
-      this.rest = undefined;
+    if (this.step >= states - 1) { // of a run that goes on more may come; drawing without end would slow it
+      this.rest ??= time;
+      if (!this.repeat.checked || time - this.rest < 1200) return;
       this.step = 0;
     } else this.step += 1;
+    this.rest = undefined;
     this.show();
   }
 }

@@ -26,8 +26,9 @@ class RunView {
   }
 
   reset() {
-    Object.assign(this, { doc: null, steps: null, map: null, plan: -1, follow: true });
+    Object.assign(this, { doc: null, steps: null, map: null, plan: -1, follow: true, player: null });
     this.maps.clear();
+    if (this.playing) this.playHistory();
   }
 
   take(said) {
@@ -62,7 +63,8 @@ class RunView {
       settingsCard(this, this.source.data?.versions ?? {})];
     const [curve, value, unknown, plan, drift, time, task, settings] = this.cards;
     this.root.className = "grid";
-    this.root.replaceChildren(this.timeBar(), this.lookCard(names, controls), value, unknown, this.player.element, curve, drift, time, plan, task, settings);
+    this.root.replaceChildren(this.timeBar(), this.lookCard(names, controls), value, unknown, this.player.element, curve, drift, time,
+      ...[this.player.other, plan, task, settings].filter(Boolean));
     this.width = 0;
     new ResizeObserver(() => {
       if (this.width !== this.root.clientWidth && this.doc) { this.width = this.root.clientWidth; this.redraw(true); }
@@ -291,6 +293,7 @@ class RunView {
 
   async fetchMap(plan) {
     if (!plan) { this.map = null; return; }
+    const { doc } = this;
     const key = plan.n_transitions;
     this.wanted = key;
     if (!this.maps.has(key)) {
@@ -299,12 +302,13 @@ class RunView {
         this.loading = true;
         let said = null;
         try { said = await this.source.map(this.id, plan); } catch { /* the server is gone: the page says so */ return; } finally { this.loading = false; }
-        const { periodic, low, high } = this.doc.header.task;
+        if (this.doc === null) return;
+        const { periodic, low, high } = doc.header.task;
         this.maps.set(key, said && new PlanMap(said[0], said[1], periodic, ...planned(said[0].axes, low, high, periodic)));
         while (this.maps.size > 24) this.maps.delete(this.maps.keys().next().value);
       }
     }
-    if (this.wanted !== key) return;
+    if (this.wanted !== key || this.doc === null) return;
     this.map = this.maps.get(key) ?? null;
     document.documentElement.dataset.map = this.map ? key : "none";
     this.redraw();
@@ -316,6 +320,7 @@ class RunView {
     this.anew ||= anew;
     requestAnimationFrame(() => {
       this.queued = false;
+      if (!this.doc) return;
       for (const made of this.cards) made.redraw();
       this.player.refresh(this.anew);
       this.anew = false;
