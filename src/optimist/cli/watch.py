@@ -27,6 +27,7 @@ def watch(
     host: Annotated[str, typer.Option(help=HOST)] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(help=PORT, min=0, max=65535, show_default=False)] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    until_input_ends: Annotated[bool, typer.Option(hidden=True)] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a run, or many, on a page in the browser while it goes on or afterwards. Ctrl-C stops it."""
@@ -50,7 +51,7 @@ def watch(
         if open_browser:
             webbrowser.open(url)
 
-    server.serve(directory, made, host, ready=ready)
+    server.serve(directory, made, host, ready=ready, until=sys.stdin.read if until_input_ends else None)
 
 
 def require_live() -> None:
@@ -68,20 +69,17 @@ def require_live() -> None:
 def watched(directory: Path | None) -> Iterator[str | None]:
     """The page of a run served by a process of its own meanwhile: its address; None when not asked for.
 
-    A process, so that the run does not wait for the page.
+    A process, so that the run does not wait for the page. It ends with this one, however this one ends: its
+    input does.
     """
     if directory is None:
         yield None
         return
     require_live()
-    command = [sys.executable, "-m", "optimist", "watch", str(directory), "--json"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
+    command = [sys.executable, "-m", "optimist", "watch", str(directory), "--json", "--until-input-ends"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as server:
         assert server.stdout is not None
         line = server.stdout.readline()
         yield json.loads(line)["url"] if line else None
-    finally:
-        server.terminate()
-        server.wait()
-        assert server.stdout is not None
-        server.stdout.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -173,8 +174,15 @@ def url_of(made: socket.socket, host: str) -> str:
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{made.getsockname()[1]}/"
 
 
-def serve(directory: Path, made: socket.socket, host: str, *, ready: Callable[[], object]) -> None:
-    """Serve until stopped (Ctrl-C, or a signal to end)."""
+def serve(
+    directory: Path,
+    made: socket.socket,
+    host: str,
+    *,
+    ready: Callable[[], object],
+    until: Callable[[], object] | None = None,
+) -> None:
+    """Serve until stopped (Ctrl-C, or a signal to end), or until `until` returns."""
     options = {"ws": "none", "lifespan": "off", "log_level": "warning", "access_log": False}
     config = uvicorn.Config(
         make_app(directory, host),
@@ -182,5 +190,13 @@ def serve(directory: Path, made: socket.socket, host: str, *, ready: Callable[[]
         timeout_graceful_shutdown=1,
         **options,  # type: ignore[arg-type]
     )
+    server = uvicorn.Server(config)
+
+    def wait() -> None:
+        if until is not None:
+            until()
+            server.should_exit = True
+
+    threading.Thread(target=wait, daemon=True).start()
     ready()
-    uvicorn.Server(config).run(sockets=[made])
+    server.run(sockets=[made])
