@@ -71,6 +71,10 @@ class Watched:
             self._summaries[name] = state, summary(place, name)
         return self._summaries[name][1]
 
+    def known(self, name: str) -> RunReader | None:
+        """Who reads a run, if somebody does already."""
+        return self._readers.get(name)
+
     def reader(self, name: str) -> RunReader | None:
         """Who reads a run; None when there is no run of that name, nor was any."""
         with self._lock:

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +21,37 @@ from optimist.runs.maps import NO_RECORD, Map, Maps
 from optimist.runs.record import Record, finished
 from optimist.systems import SYSTEMS
 
-PAUSE = 0.4  # seconds between two readings, at least
-SHARE = 15.0  # times as long as a reading took nothing is read: the run comes first
+PAUSE = 0.6  # seconds between two readings, at least
+SHARE = 50.0  # times as long as a reading took nothing is read: the run comes first
 PLAN = (
     "n_transitions", "fit_seconds", "predict_seconds", "plan_seconds", "sweeps", "residual", "converged",
     "mean_drift", "uncertainty_drift", "mean_uncertainty", "settled", "rehearsal", "model",
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Look:
-    """A run as it was when it was last looked at."""
+    """A run as it was when it was last looked at, put into words once for all who ask."""
 
     version: str  # another after every change
     error: str | None  # why there is nothing newer to see
     document: dict[str, Any] | None  # of what was read last
     record: Record | None
 
-    def steps(self, since: int) -> dict[str, Any]:
-        """The transitions after the first `since`."""
-        return {"since": 0, "count": 0} if self.record is None else steps_of(self.record, since)
+    @cached_property
+    def _said(self) -> bytes:
+        return told({"version": self.version, "error": self.error, "run": self.document})[:-1]
+
+    @cached_property
+    def _steps(self) -> dict[int, bytes]:
+        return {}
+
+    def said(self, since: int) -> bytes:
+        """All of it, and the transitions after the first `since`."""
+        if since not in self._steps:
+            nothing = {"since": 0, "count": 0}
+            self._steps[since] = told(nothing if self.record is None else steps_of(self.record, since))
+        return b'%s,"steps":%s}' % (self._said, self._steps[since])
 
 
 NOTHING = Look("0", None, None, None)
@@ -62,11 +74,16 @@ class RunReader:
         """What there is to see; read again if it is time to, and something has changed."""
         with self._lock:
             began = time.monotonic()
-            if began >= self._due:
+            if began >= self._due:  # nobody has read it while we waited
                 self._read()
                 done = time.monotonic()
                 self._due = done + max(PAUSE, SHARE * (done - began))
             return self._look
+
+    @property
+    def seen(self) -> Look | None:
+        """What there is to see without reading anything; None when it is time to."""
+        return self._look if time.monotonic() < self._due else None
 
     def _read(self) -> None:
         try:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -111,17 +112,17 @@ def make_app(directory: Path, host: str = LOOPBACK) -> ASGIApp:
     def runs(request: Request) -> Response:
         return _json(told(watched.runs()))
 
-    def run(request: Request) -> Response:
-        reader = watched.reader(request.query_params.get("id", ITSELF))
+    async def run(request: Request) -> Response:
+        name = request.query_params.get("id", ITSELF)
+        reader = watched.known(name) or await run_in_threadpool(watched.reader, name)
         if reader is None:
             return _json(told({"version": "none", "error": "There is no such run.", "run": None}))
-        look = reader.look()
+        look = reader.seen
+        if look is None:
+            look = await run_in_threadpool(reader.look)
         if request.query_params.get("have") == look.version:
             return _json(b'{"same":true}')
-        steps = look.steps(_number(request, "since"))
-        return _json(
-            told({"version": look.version, "error": look.error, "run": look.document, "steps": steps})
-        )
+        return _json(look.said(_number(request, "since")))
 
     def one_map(request: Request) -> Response:
         reader = watched.reader(request.query_params.get("id", ITSELF))

@@ -101,7 +101,7 @@ function planCard(view) {
   const made = card("This plan", null, box);
   made.redraw = () => {
     const plan = view.doc.plans[view.plan];
-    if (!plan) { box.replaceChildren(el("p", { className: "note" }, "There is no plan yet: its first actions are random.")); return; }
+    if (!plan) { box.replaceChildren(el("p", { className: "note" }, view.unplanned())); return; }
     const said = plan.rehearsal;
     const interval = said.low === null || said.low === undefined || said.high === null ? "" : ` (${num(said.low)} to ${num(said.high)})`;
     const open = box.querySelector("details")?.open ?? false;

@@ -76,7 +76,7 @@ class Player {
     this.slider.value = this.step;
     const state = states[this.step];
     if (!state) {
-      this.words.textContent = this.view.doc.plans.length ? "No transitions of this episode are recorded." : "Nothing has happened yet.";
+      this.words.textContent = this.view.doc.episodes.length ? "No transitions of this episode are recorded." : "Nothing has happened yet.";
       return;
     }
     const control = this.view.doc.header.task.controls[actions[this.step]];

@@ -222,7 +222,7 @@ class RunView {
 
   blank(made) {
     const { context, width, height } = fitted(made.canvas, 0.4);
-    const text = !this.doc.plans.length ? "There is no plan yet." : this.loading ? "…" : "No map of this plan was recorded.";
+    const text = !this.doc.plans.length ? this.unplanned() : this.loading ? "…" : "No map of this plan was recorded.";
     context.fillStyle = theme.colour("muted");
     context.font = "14px system-ui, sans-serif";
     context.textAlign = "center";
@@ -230,6 +230,8 @@ class RunView {
     made.canvas.setAttribute("aria-label", text);
     made.canvas.places = null;
   }
+
+  unplanned() { return this.doc.episodes.length ? "No plans of this agent are recorded." : "There is no plan yet."; }
 
   // --- reading a map ---
 
@@ -269,7 +271,7 @@ class RunView {
     this.slider.max = Math.max(plans.length, 1);
     this.slider.value = this.plan + 1;
     const plan = plans[this.plan];
-    this.when.textContent = plan ? `plan ${this.plan + 1} of ${plans.length}, after ${plan.n_transitions} transitions` : "no plan yet";
+    this.when.textContent = plan ? `plan ${this.plan + 1} of ${plans.length}, after ${plan.n_transitions} transitions` : this.unplanned();
     this.slider.setAttribute("aria-valuetext", this.when.textContent);
     this.latest.setAttribute("aria-pressed", String(this.follow));
     document.documentElement.dataset.plans = plans.length;
