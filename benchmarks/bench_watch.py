@@ -2,8 +2,8 @@
 
 Mountain car learns from nothing, in a process of its own: alone, and while a server in another process
 answers one page or ten that ask as browsers do (every 0.7 s, each new map once). Taken in turn; the fastest of
-each. The processor time of the server, as a share of the run's, is what a machine without an idle core would
-lose; that of keeping maps is measured in the run itself.
+each. The processor time of the server, as a share of one core, is what a machine without an idle one would lose;
+that of keeping maps, as a share of the run's, is measured in the run itself.
 """
 
 from __future__ import annotations
@@ -64,17 +64,16 @@ def run(steps: int = 120, rounds: int = ROUNDS) -> dict[str, Result]:
             rows.append(learned(steps, pages[name]))
     seconds = {name: min(row["wall"] for row in rows) for name, rows in found.items()}
 
-    def share(of: str, name: str) -> float:
-        """Percent of the run's processor time."""
-        return 100.0 * min(row[of] / row["cpu"] for row in found[name])
+    def share(of: str, per: str, name: str) -> float:
+        return 100.0 * min(row[of] / row[per] for row in found[name])
 
     row = compared(
         seconds,
         "watched",
         "not watched",
-        maps_percent_cpu=share("maps", "not watched"),
-        server_percent_cpu=share("server", "watched"),
-        server_for_ten_percent_cpu=share("server", "watched by ten"),
+        maps_percent=share("maps", "cpu", "not watched"),
+        server_percent_of_a_core=share("server", "wall", "watched"),
+        server_for_ten_percent_of_a_core=share("server", "wall", "watched by ten"),
         follows_s=max(row["follows"] for name in ("watched", "watched by ten") for row in found[name]),
     )
     return {"a run that is watched, mountain car": row}

@@ -78,9 +78,9 @@ class RunView {
     this.when = el("span", { className: "state" });
     this.playButton = el("button", { type: "button", id: "history", onclick: () => this.playHistory() }, "play all plans");
     this.latest = el("button", { type: "button", id: "latest", onclick: () => this.choose(this.doc.plans.length - 1) }, "latest");
-    return el("section", { className: "card bar", "aria-label": "time" }, el("div", { className: "row" }, this.when,
+    return el("section", { className: "card bar", "aria-label": "time" }, el("div", { className: "row" }, this.when, el("div", { className: "steps" },
       el("button", { type: "button", id: "earlier", "aria-label": "the plan before", onclick: () => step(-1) }, "◀"), this.slider,
-      el("button", { type: "button", id: "later", "aria-label": "the plan after", onclick: () => step(1) }, "▶"), this.latest, this.playButton));
+      el("button", { type: "button", id: "later", "aria-label": "the plan after", onclick: () => step(1) }, "▶")), this.latest, this.playButton));
   }
 
   choose(plan) {

@@ -78,7 +78,7 @@ class SweepView {
       `${run.agent}, seed ${run.seed}: ${run.totals.length} of ${run.wanted} episodes${run.totals.length ? `, last ${num(run.totals.at(-1))}` : ""}`)));
     const made = card(String(problem), "Median over the runs of an agent, quartiles as a band, every run as a thin line.", box,
       table(["agent", "runs", "episode", "median", "quartiles", "settled after (runs)", "seconds"], rows),
-      el("details", { open: runs.length <= 12 }, el("summary", {}, `open one of ${runs.length} runs`), el("ul", { className: "runs" }, ...items)));
+      el("details", { open: runs.length <= 4 }, el("summary", {}, `open one of ${runs.length} runs`), el("ul", { className: "runs" }, ...items)));
     return [made, () => chart(box, { series, x: "episode", y: "total reward", height: 260, says: `${problem}. ${said}` })];
   }
 }
