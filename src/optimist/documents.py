@@ -175,3 +175,14 @@ def require_array(
     if not np.isfinite(array).all():
         raise ValueError(f"The array {brief(name)} must be finite; got NaN or infinity.")
     return array
+
+
+def sayable(value: Any) -> Any:
+    """The same as JSON can say it: numbers that it cannot (infinity) become null."""
+    if isinstance(value, dict):
+        return {key: sayable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [sayable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -44,10 +44,10 @@ NOTICED, HARMLESS, WRONG, RAW = "noticed", "harmless", "silently wrong", "raw ex
 def update(count: int) -> Update:
     """A plan as large as those of a small agent are recorded."""
     model = {"basis_sizes": [[11, 9]], "hyperparameters": [np.linspace(0.1, count, 12).tolist()] * 2}
-    numbers = {"fit_seconds": 0.1, "predict_seconds": 0.2, "plan_seconds": 0.3, "residual": 1e-7}
     return Update(
         n_transitions=count, sweeps=70, converged=True, drift=None, mean_uncertainty=0.5, model=model,
-        settled=False, rehearsal={"layout": "uniform", "expected": -1.5 * count}, **numbers,
+        settled=False, rehearsal={"layout": "uniform", "expected": -1.5 * count},
+        fit_seconds=0.1, predict_seconds=0.2, plan_seconds=0.3, residual=1e-7,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
+from optimist.agents.plan_map import PlanMap
 from optimist.arrays import FloatArray
 from optimist.models.drift import Drift
 from optimist.models.model import Packed
@@ -33,6 +34,7 @@ class Update:
     settled: bool  # learning stopped here
     # the layout that won, what was tried, what an episode is expected to earn
     rehearsal: dict[str, Any] = field(default_factory=dict)
+    plan_map: PlanMap | None = None  # to be looked at; None: this kind of agent has nothing to show
 
 
 class Agent(Protocol):

@@ -32,6 +32,7 @@ from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
 from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
+from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import Holding, Layout
@@ -293,6 +294,7 @@ class GPRMaxAgent:
             model=model.record(),
             settled=settled,
             rehearsal=rehearsed.record() | expectation.record(),
+            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
         )
 
     def _agree(self, model: Model, policy: Sights, seen: Transitions) -> bool:

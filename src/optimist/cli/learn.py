@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
@@ -17,6 +17,7 @@ from optimist.cli.axes import FIRST_TWO, Axes, two_axes
 from optimist.cli.check import DIRECTORY, named
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
+from optimist.cli.watch import require_live, watched
 from optimist.experiments.kinds import KINDS
 from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import open_run, start_run
@@ -33,6 +34,8 @@ RUN = "Where to record the run; by default runs/PROBLEM/AGENT/seed-S."
 SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
 EPISODES = "Episodes the run shall have in all; by default as it was started with."
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)]
+WATCH = "Serve a page meanwhile that shows what happens (`optimist watch`)."
+Watch = Annotated[bool, typer.Option("--watch", help=WATCH)]
 Named = Annotated[str | None, typer.Option("--problem", metavar="FILE.py:FUNCTION", help=NAMED)]
 Directory = Annotated[str, typer.Argument(metavar="DIR", help=DIRECTORY)]
 
@@ -47,11 +50,14 @@ def learn(
     settings: Annotated[Path | None, typer.Option(metavar="FILE", help=SETTINGS)] = None,
     plot: Plot = None,
     axes: Axes = FIRST_TWO,
+    watch: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn to control a problem from nothing, online."""
     _at_least_one(episodes)
     _check_plot(plot)
+    if watch:
+        require_live()
     given = named(run, "--run") if run is not None else None
     found = find_problem(problem)
     shown = two_axes(found, axes)
@@ -61,7 +67,7 @@ def learn(
     )
     if not as_json:
         print(f"{found.name}: {agent} learns from nothing, seed {seed}, recorded in {directory}")
-    _go_on(started, found, directory, episodes, _Picture(plot, shown), as_json)
+    _go_on(started, found, directory, episodes, _Picture(plot, shown), as_json, watch=watch)
 
 
 def resume(
@@ -70,11 +76,14 @@ def resume(
     problem: Named = None,
     plot: Plot = None,
     axes: Axes = FIRST_TWO,
+    watch: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run after any interruption."""
     directory = named(run, "DIR")
     _check_plot(plot)
+    if watch:
+        require_live()
     with RunStore.open(directory, writing=False) as store:
         wanted = episodes if episodes is not None else store.header.get("episodes", 1)
     _at_least_one(wanted)
@@ -83,7 +92,7 @@ def resume(
     shown = two_axes(found, axes)
     if not as_json:
         print(f"{run}: goes on after {opened.num_timesteps} transitions, {len(opened.episodes)} episodes")
-    _go_on(opened, found, directory, wanted, _Picture(plot, shown), as_json)
+    _go_on(opened, found, directory, wanted, _Picture(plot, shown), as_json, watch=watch)
 
 
 def evaluate(
@@ -123,7 +132,14 @@ class _Picture:
 
 
 def _go_on(
-    run: Session[Any], problem: Problem, directory: Path, episodes: int, picture: _Picture, as_json: bool
+    run: Session[Any],
+    problem: Problem,
+    directory: Path,
+    episodes: int,
+    picture: _Picture,
+    as_json: bool,
+    *,
+    watch: bool,
 ) -> None:
     every = 1 if episodes <= SHOWN else episodes // 10
 
@@ -132,7 +148,9 @@ def _go_on(
         if row is not None and (row.episode - 1) % every == 0:
             print(f"  {row.told()}", flush=True)
 
-    with run:
+    with run, watched(directory if watch else None) as url:
+        if url is not None:
+            print(f"  the page: {url}", file=sys.stderr if as_json else sys.stdout, flush=True)
         quiet = redirect_stdout(sys.stderr if as_json else sys.stdout)
         with quiet, _interruptible(directory, problem.source):
             run.learn(episodes=episodes, callback=None if as_json else say, progress_bar=True)
@@ -141,10 +159,14 @@ def _go_on(
         if picture.file is not None:
             _draw(run, problem, picture.file, picture.axes)
             result["plot"] = str(picture.file)
-    if as_json:
-        print_json(result)
-    else:
-        _print_end(result, problem)
+        if as_json:
+            print_json(result if url is None else result | {"url": url})
+        else:
+            _print_end(result, problem)
+        if url is not None and not as_json and sys.stdin.isatty():
+            run.close()
+            with suppress(EOFError, KeyboardInterrupt):
+                input(f"  the page stays at {url} until you press Enter ")
 
 
 @contextmanager

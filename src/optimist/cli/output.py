@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -19,20 +18,12 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from optimist.documents import sayable
+
 
 def print_json(result: dict[str, Any]) -> None:
     """One JSON object; numbers JSON cannot say (infinity) become null."""
-    print(json.dumps(_sayable(result), allow_nan=False))
-
-
-def _sayable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sayable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sayable(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    print(json.dumps(sayable(result), allow_nan=False))
 
 
 @contextmanager

@@ -76,8 +76,13 @@ class Flow:
     @property
     def mean_uncertainty(self) -> float:
         """Over all nodes and actions."""
-        rows = self.fields.reshape(self.n_actions, -1, _width(self.grid))[:, self.grid.padded_places]
-        return float(rows[:, :, self.grid.n_dims].mean())
+        return float(self.uncertainty_at_nodes.mean())
+
+    @property
+    def uncertainty_at_nodes(self) -> FloatArray:
+        """Of every action at every node.  [n_actions, n_nodes]"""
+        rows = self.fields.reshape(self.n_actions, -1, _width(self.grid))
+        return np.asarray(rows[:, self.grid.padded_places, self.grid.n_dims])
 
     def __call__(self, states: FloatArray, action: int) -> Successors:
         """Where one action leads from `states` [n, d]."""

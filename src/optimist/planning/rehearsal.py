@@ -8,7 +8,7 @@ Nothing is told and nothing is peeked at: the model is learned, the starts were 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,6 +34,8 @@ class Rehearsal:
     totals: FloatArray  # [n_starts], sums of rewards; -inf where the model left all bounds
     states: FloatArray  # [n, d], where it went
     weights: FloatArray  # [n_starts], how much each start counts, 1 in all
+    # [t, d], from the first start on
+    path: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def total(self) -> float:
@@ -68,7 +70,7 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     box, n_starts = task.box, len(starts.states)
     states = box.wrap(np.array(starts.states, dtype=np.float64))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
-    seen = [states]
+    seen, path = [states], [states[0]]
     states = states[going]
     for _ in range(task.max_steps):
         if not going.size:
@@ -89,9 +91,10 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
         said = totals[going] > -np.inf
         going, after = going[said], after[said]
         seen.append(after)
+        path += [after[0]] if going.size and going[0] == 0 else []
         on = ~task.terminal(after)
         going, states = going[on], after[on]
-    return Rehearsal(totals, np.concatenate(seen), starts.weights)
+    return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
 
 
 def by_rows(ask: Callable[..., NDArray[Any]], nothing: float, *arrays: NDArray[Any]) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, RunError, UnreadableError, said
 from optimist.runs.files import AGENT, RECORD, is_there, require_regular
 from optimist.runs.health import complaints
+from optimist.runs.maps import copy_maps
 from optimist.runs.record import EpisodeRow, Record, read_record
 from optimist.runs.store import RunStore
 from optimist.runs.tables import FORMAT_VERSION, Tips
@@ -64,6 +65,7 @@ def check(run: str | Path, *, void: Iterable[int] = (), salvage: str | Path | No
         if rows is None:
             raise DamagedError(f"A run to salvage must have settings that can be read; got {directory}.")
         RunStore.filled(Path(salvage), rows).close()
+        copy_maps(directory, Path(salvage))
     whole = rows or {}
     counts = {name: len(whole.get(name, ())) for name in ("transitions", "episodes")}
     counts["plans"] = len({row[0] for row in whole.get("plans", ())})  # one made again counts once
@@ -98,7 +100,7 @@ def _examined(directory: Path) -> tuple[Record | None, list[str], list[str]]:
         problems.append(lost(known, _length(record)))
     if document is None and is_there(directory / AGENT):
         warnings.append(f"{AGENT} cannot be used: what it knew is learned again from the record")
-    warnings += _complaints(record)
+    warnings += complaints_of(record)
     if record.version < FORMAT_VERSION:
         warnings.append(
             f"it is of format {record.version}, which proves nothing: a number that changed would not be seen"
@@ -110,7 +112,7 @@ def _examined(directory: Path) -> tuple[Record | None, list[str], list[str]]:
     return record, problems, warnings
 
 
-def _complaints(record: Record) -> list[str]:
+def complaints_of(record: Record) -> list[str]:
     """What looks wrong in what was recorded: mostly a task that was told wrongly."""
     try:
         task = record.header["task"]

@@ -49,6 +49,14 @@ def name_of(env: Environment | None) -> str | None:
     return env.spec.id if env.spec is not None else None
 
 
+def axis_names_of(env: Environment | None) -> dict[str, list[str]]:
+    """What the environment calls its coordinates, if it says so, for the record."""
+    if env is None or not env.has_wrapper_attr("axis_names"):
+        return {}
+    names = env.get_wrapper_attr("axis_names")
+    return {} if names is None else {"axis_names": [str(name)[:200] for name in names]}
+
+
 def spaces_of(env: Environment | None, task: Task) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:
     """What is observed and what can be done: the environment's spaces, else those that the task implies."""
     if env is not None:

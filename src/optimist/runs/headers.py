@@ -87,6 +87,7 @@ class RunHeader(Said):
     settings: Document = Field(default_factory=dict)
     task: TaskSaid | None = None
     episodes: Count = 1
+    axis_names: list[Text] | None = None  # [d], of an environment that has some
 
 
 def read_run_header(text: object) -> Document:

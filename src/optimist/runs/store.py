@@ -11,7 +11,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from optimist.runs.files import JOURNAL, LOG, RECORD, is_there, require_regular,
 from optimist.runs.headers import check_run_header
 from optimist.runs.in_notebook import store_html
 from optimist.runs.lock import take_lock
+from optimist.runs.maps import keep_map
 from optimist.runs.record import EpisodeRow, Mark, Record, read_record
 from optimist.runs.tables import FORMAT_VERSION, TABLES
 from optimist.runs.witness import heard
@@ -189,12 +189,15 @@ class RunStore:
         self._writer.add(self._ends(rows))
 
     def record_plan(self, update: Update) -> None:
-        """Record an update; of one made again after an interruption the last counts."""
-        row = asdict(update)
-        row |= row.pop("drift") or {"mean_drift": None, "uncertainty_drift": None}
+        """Record an update, and keep its map; of one made again after an interruption the last counts."""
+        drift = {"mean_drift": None, "uncertainty_drift": None}
+        row = vars(update) | (drift if update.drift is None else vars(update.drift))
         row |= {name: json.dumps(row[name]) for name in ("model", "rehearsal")}
         row |= {name: int(row[name]) for name in ("converged", "settled")}
         self._writer.add([("plans", tuple(row[name] for name in TABLES["plans"].columns))])
+        if update.plan_map is not None:
+            number = update.n_transitions
+            keep_map(self.directory, number, self.digest_of(number), update.plan_map)
 
     def mark(self, *numbers: int, void: bool = True, reason: str) -> list[int]:
         """Mark transitions as void (not to be learned from) or not, all or none; for which that is news."""
