@@ -8,4 +8,5 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-Actions = IntArray  # numbers of a task's controls
+Actions = NDArray[np.int64] | NDArray[np.float64]  # numbers of a task's controls [n], or controls [n, k]
+Action = int | FloatArray  # one of them: a number, or a control [k]

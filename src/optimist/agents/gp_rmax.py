@@ -33,7 +33,8 @@ from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.doubts import Doubts
 from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
 from optimist.agents.settings import AgentSettings
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, FloatArray, IntArray
+from optimist.controls import rounded
 from optimist.discretisation import Holding, Layout
 from optimist.grid import Grid
 from optimist.models import Model
@@ -41,6 +42,7 @@ from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Arrays, Packed, imagined_by
 from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
+from optimist.planning.between import Between
 from optimist.planning.contest import TryOut
 from optimist.planning.rehearsal import Expectation, Starts, better
 from optimist.steps import Successors
@@ -82,7 +84,12 @@ class Knowledge:
         """
         made, planner = self.planned, self.planner
         plain = planner.plan(
-            self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
+            self.flow,
+            made.layout,
+            start=made.plan.q_values,
+            leaving=made.leaving,
+            optimistic=False,
+            directly=made.policy.directly if isinstance(made.policy, Between) else None,
         )
         return made if better(self.try_out(made), self.try_out(plain)) else plain
 
@@ -148,15 +155,36 @@ class GPRMaxAgent:
         """The best it knows, without exploring; a ValueError before the first plan."""
         return self.known().best.policy
 
-    def act(self, state: FloatArray) -> int:
+    def act(self, state: FloatArray) -> Action:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
+        if self.task.control_box is not None:
+            return self._control(state)
         best = np.arange(self.task.n_actions)
         if self.knowledge is not None:
             values = self._values(self.knowledge, self.doubts.readings.plausible(state))
             best = np.flatnonzero(values >= values.max() - TIE)
+        return self._one_of(best)
+
+    def _one_of(self, best: IntArray) -> int:
         if best.size == 1:
             return int(best[0])
         return int(np.random.default_rng([self.seed, ACTION_STREAM, self.n_transitions]).choice(best))
+
+    def _control(self, state: FloatArray) -> FloatArray:
+        """The control to try where they are a box; the best of those tried first is looked around.  [k]"""
+        box = self.task.control_box
+        assert box is not None
+        policy = None if self.knowledge is None else self.knowledge.planned.policy
+        if not isinstance(policy, Between):  # listed ones do
+            values = np.zeros(self.task.n_actions)
+            if self.knowledge is not None:
+                values = self._values(self.knowledge, self.doubts.readings.plausible(state))
+            best = np.flatnonzero(values >= values.max() - TIE)
+            return rounded(box, self.task.controls[self._one_of(best)])
+        here = self.doubts.readings.plausible(state)[np.newaxis]
+        tried = policy.first(here)
+        best = np.flatnonzero(tried.values[0] >= tried.values[0].max() - TIE)
+        return policy.refined(here, tried, np.array([self._one_of(best)]))[0]
 
     def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
         """Of all actions [n_actions]; where they lead is kept for when it has happened."""
@@ -206,12 +234,26 @@ class GPRMaxAgent:
 
     def _predicted(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
         """Where the action was to lead [d], and how unsure that was: as foreseen, else asked now."""
+        if self.task.control_box is not None:
+            return self._led(knowledge, transition)
+        assert isinstance(transition.action, int | np.integer)
         if self._foreseen is not None and np.array_equal(self._foreseen[0], transition.state):
             found, row = self._foreseen[1], transition.action
         else:
             found, row = knowledge.flow(transition.state[np.newaxis], transition.action), 0
         assert found.uncertainty is not None
         return found.next_states[row], float(found.uncertainty[row])
+
+    def _led(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
+        """The same of a control that need not be listed."""
+        made, states = knowledge.planned, transition.state[np.newaxis]
+        control = self.task.applied(np.array([transition.action]))
+        acting = made.policy
+        if not isinstance(acting, Between):
+            acting = Between(self.task, knowledge.flow, made.q_function)
+        found = acting.towards(states, control)
+        assert found.uncertainty is not None
+        return found.next_states[0], float(found.uncertainty[0])
 
     def _surprises(self, model: Model, transition: Transition, predicted: FloatArray) -> bool:
         if not self.grid.box.contains(transition.state):
@@ -351,7 +393,8 @@ class GPRMaxAgent:
             raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
         residual = np.inf if said.plan.residual is None else said.plan.residual
         plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
-        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving)
+        directly = self._choosing.directly(model, grid)
+        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving, directly=directly)
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())

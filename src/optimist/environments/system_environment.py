@@ -8,11 +8,12 @@ import gymnasium
 import numpy as np
 
 from optimist.arrays import FloatArray
+from optimist.environments.spaces import action_space, control_of
 from optimist.systems import find_system
 from optimist.task import Task
 
 
-class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
+class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
     """One of the systems, stepped one transition at a time.
 
     Observations are states (float64). Episodes start at one of the paper's starts, chosen by the seed, or
@@ -28,7 +29,7 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
         self.render_mode = render_mode
         box = self.system.observation_box
         self.observation_space = gymnasium.spaces.Box(box.low, box.high, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(self.system.task.n_actions)
+        self.action_space = action_space(self.system.task)
         self._state: FloatArray | None = None
 
     @property
@@ -59,17 +60,13 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
         self._state = state.copy()
         return state.copy(), {}
 
-    def step(self, action: np.int64 | int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """One step of the true dynamics."""
         if self._state is None:
             raise RuntimeError("`reset` must be called before `step`.")
-        if not self.action_space.contains(action):
-            raise ValueError(
-                f"The action must be one of 0 to {self.system.task.n_actions - 1}; got {action!r}."
-            )
         task = self.system.task
         states = self._state[np.newaxis]
-        controls = task.controls[int(action)][np.newaxis]
+        controls = control_of(task, action)[np.newaxis]
         next_states = self.system.dynamics(states, controls)
         reward = float(task.rewards(states, controls, next_states)[0])
         terminated = bool(task.terminal(next_states)[0])

@@ -83,7 +83,8 @@ class Readings:
         if not rows.size:
             return wrong
         reading, later = seen.next_states[rows], seen.next_states[rows + 1]
-        now, then = self.controls[seen.actions[rows]], self.controls[seen.actions[rows + 1]]
+        applied = seen.controls(self.controls)
+        now, then = applied[rows], applied[rows + 1]
         with np.errstate(all="ignore"):
             expected = model.predict(seen.states[rows], now)
             off = self._between(expected, reading, usual)

@@ -13,10 +13,10 @@ import numpy as np
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import ONE_STEP, Discretisation, Layout
+from optimist.planning.between import sight
 from optimist.planning.memory import require_memory
 from optimist.planning.placement import CLOSE, LOOSE, allot, place, resized, roughness
 from optimist.planning.planner import Planned
-from optimist.planning.policy import affordable_depth
 from optimist.task import Task
 
 POLISH = 3.0  # times the nodes, for a last polish
@@ -70,7 +70,7 @@ class Chooser:
         if kind == "single steps":  # or back
             return replace(layout, holding=ONE_STEP if layout.holding != ONE_STEP else first.holding)
         if kind == "short sight":  # or back
-            near = max(1, affordable_depth(self.task.n_actions) // 2)
+            near = max(1, sight(self.task) // 2)
             return replace(layout, depth=near if layout.depth is None else None)
         if kind == POLISHED:
             return self._polished(layout)

@@ -10,13 +10,14 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.planning.backups import BackupName
+from optimist.planning.between import Between, sight
 from optimist.planning.flow import Flow
 from optimist.planning.leaving import Leaving
 from optimist.planning.memory import require_memory
-from optimist.planning.policy import Lookahead, QFunction, affordable_depth, require_affordable
+from optimist.planning.policy import Lookahead, QFunction, require_affordable
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep, Plan, solve
 from optimist.planning.tables import tabulate
-from optimist.steps import Step
+from optimist.steps import Dynamics, Step
 from optimist.task import Task
 
 
@@ -69,11 +70,13 @@ class Planner:
         leaving: Leaving | None = None,
         optimistic: bool = True,
         on_sweep: OnSweep | None = None,
+        directly: Dynamics | None = None,
     ) -> Planned:
         """Plan through `step`, from the Q-values of an earlier plan if there was one.
 
         `through` is what acting looks ahead through, where that is something quicker than `step`. Not
-        `optimistic`, what is uncertain counts as known, in the plan and in acting on it.
+        `optimistic`, what is uncertain counts as known, in the plan and in acting on it. `directly` predicts
+        controls that are not listed, where interpolating between those that are would not do.
         """
         if isinstance(step, Flow):
             step.require_fits(self.task)
@@ -82,7 +85,7 @@ class Planner:
             layout.grid, self.task, step, holding=layout.holding, leaving=leaving, optimistic=optimistic
         )
         plan = solve(tables, backup=self.backup, start=start, limits=self.limits, on_sweep=on_sweep)
-        made = self.acting_on(plan, through or step, layout, leaving=leaving, optimistic=optimistic)
+        made = self.acting_on(plan, through or step, layout, leaving=leaving, optimistic=optimistic, directly=directly)
         return replace(made, step=step, n_clipped=tables.n_clipped, mean_hold=tables.mean_hold)
 
     def acting_on(
@@ -93,12 +96,15 @@ class Planner:
         *,
         leaving: Leaving | None = None,
         optimistic: bool = True,
+        directly: Dynamics | None = None,
     ) -> Planned:
         """A plan that was made before, ready to act on."""
         q_function, depth = QFunction(layout.grid, plan.q_values), layout.depth
-        depth = affordable_depth(self.task.n_actions) if depth is None else depth
+        depth = sight(self.task) if depth is None else depth
         policy: QFunction | Lookahead = q_function
-        if depth:
+        if depth and self.task.control_box is not None:
+            policy = Between(self.task, step, q_function, depth, optimistic, leaving, directly)
+        elif depth:
             policy = Lookahead(self.task, step, q_function, depth, optimistic, leaving)
         return Planned(self.task, layout, step, plan, q_function, policy, leaving)
 
@@ -108,7 +114,10 @@ class Planner:
             return None
         through = made.policy.step if isinstance(made.policy, Lookahead) else made.step
         optimistic = not isinstance(made.policy, Lookahead) or made.policy.optimistic
-        acting = self.acting_on(made.plan, through, layout, leaving=made.leaving, optimistic=optimistic)
+        directly = made.policy.directly if isinstance(made.policy, Between) else None
+        acting = self.acting_on(
+            made.plan, through, layout, leaving=made.leaving, optimistic=optimistic, directly=directly
+        )
         return replace(acting, step=made.step, n_clipped=made.n_clipped, mean_hold=made.mean_hold)
 
     def require_fits(self, layout: Layout) -> None:

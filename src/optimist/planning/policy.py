@@ -116,15 +116,18 @@ class Lookahead:
     def foresee(self, states: FloatArray) -> Foresight:
         """The same with the first step of every sequence."""
         states = self.q_function.grid.checked(states)
-        size = max(1, BLOCK // self._n_tree)
+        size = max(1, BLOCK // self.n_tree)
         if len(states) <= size:
             return self._search(states)
         blocks = [self._search(states[first : first + size]) for first in range(0, len(states), size)]
         return Foresight(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
-    def _search(self, roots: FloatArray) -> Foresight:
+    def tree(self, roots: FloatArray) -> tuple[FloatArray, ...]:
+        """All sequences from `roots` [n, d]: parents and states [n, n_tree, d], uncertainty [n, n_tree], and
+        what the leaves are worth [n, n_leaves].
+        """
         task, n_dims = self.task, roots.shape[1]
-        shape = (len(roots), self._n_tree)
+        shape = (len(roots), self.n_tree)
         parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
         unsure, futures = np.zeros(shape), np.empty((len(roots), task.n_actions**self.depth))
         tree = parents, states, unsure, futures
@@ -139,7 +142,13 @@ class Lookahead:
             futures[:] = valued.reshape(futures.shape)
             faded = 1.0 - self.leaving.shares(self.q_function.grid, parents.reshape(-1, n_dims))
             unsure *= faded.reshape(shape)  # what is unknown out there promises nothing
-        controls = self._controls if len(roots) == 1 else np.tile(self._controls, (len(roots), 1))
+        return tree
+
+    def _search(self, roots: FloatArray) -> Foresight:
+        task, n_dims = self.task, roots.shape[1]
+        parents, states, unsure, futures = self.tree(roots)
+        shape = unsure.shape
+        controls = self.controls if len(roots) == 1 else np.tile(self.controls, (len(roots), 1))
         reached = states.reshape(-1, n_dims)
         rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
         ended = task.terminal(reached).reshape(shape)
@@ -167,13 +176,14 @@ class Lookahead:
         futures[:] = self.q_function.value(level.reshape(-1, n_dims)).reshape(futures.shape)
 
     @cached_property
-    def _n_tree(self) -> int:
+    def n_tree(self) -> int:
+        """Nodes of a tree."""
         return sum(self.task.n_actions**level for level in range(1, self.depth + 1))
 
     @cached_property
-    def _controls(self) -> FloatArray:
+    def controls(self) -> FloatArray:
         """The control that leads to each node of a tree.  [n_tree, k]"""
-        return np.tile(self.task.controls, (self._n_tree // self.task.n_actions, 1))
+        return np.tile(self.task.controls, (self.n_tree // self.task.n_actions, 1))
 
 
 def affordable_depth(n_actions: int) -> int:

@@ -60,7 +60,7 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
     A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
     expected of it.
     """
-    box, n_starts = task.box, len(starts.states)
+    box, n_starts, unsaid = task.box, len(starts.states), [np.nan] * task.controls.shape[1]
     states = box.wrap(np.array(starts.states, dtype=np.float64))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen = [states]
@@ -68,12 +68,11 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
     for _ in range(task.max_steps):
         if not going.size:
             break
-        actions = by_rows(policy.greedy, -1, states)
-        controls = task.controls[actions]
+        controls = by_rows(lambda some: task.applied(policy.greedy(some)), unsaid, states)
         with np.errstate(all="ignore"):
             after = imagined(states, controls, going)
             sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
-        sound &= actions >= 0
+        sound &= np.isfinite(controls).all(axis=1)
         totals[going[~sound]] = -np.inf
         going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
         if not going.size:
@@ -89,8 +88,10 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
     return Rehearsal(totals, np.concatenate(seen), starts.weights)
 
 
-def by_rows(ask: Callable[..., NDArray[Any]], nothing: float, *arrays: FloatArray) -> NDArray[Any]:
-    """What `ask` says of rows [n, ...]; `nothing` for those of which it cannot say anything.  [n]"""
+def by_rows(
+    ask: Callable[..., NDArray[Any]], nothing: float | list[float], *arrays: FloatArray
+) -> NDArray[Any]:
+    """What `ask` says of rows [n, ...]; `nothing` for those of which it cannot say anything.  [n, ...]"""
     try:
         return ask(*arrays)
     except ValueError:

@@ -14,13 +14,14 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import FloatArray
 from optimist.box import Box
+from optimist.controls import rounded
 from optimist.given import array_of, brief, whole
 from optimist.planning import Policy
 from optimist.runs.describe import describe_task, require_same_task, run_header
 from optimist.runs.errors import RunError
 from optimist.runs.headers import of_run, require_settings, require_whole
 from optimist.runs.health import Complaining, Complaint, complaints
-from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
+from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, in_space, interact, note_doubts
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
 from optimist.runs.resume import abandon, open_place, put, replay, resume
@@ -49,7 +50,7 @@ class Session(Generic[A]):
         self._interrupted = False
         self.env = env
         if env is not None:
-            _require_discrete(env, agent.task)
+            _require_actions(env, agent.task)
 
     @classmethod
     def of(cls, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> Self:
@@ -195,6 +196,9 @@ class Session(Generic[A]):
         """
         states = self._states(observation)
         actions = self.policy.greedy(states)
+        if self.task.control_box is not None:
+            actions = rounded(self.task.control_box, self.task.applied(actions))
+            actions = actions if self.env is None else in_space(self.env, actions)
         return (actions[0], None) if np.ndim(observation) == 1 else (actions, None)
 
     def value(self, states: ArrayLike) -> FloatArray | None:
@@ -257,7 +261,7 @@ class Session(Generic[A]):
 
     def set_env(self, env: Environment) -> None:
         """Go on in another environment of the same task; an episode that was going on is abandoned."""
-        _require_discrete(env, self.task)
+        _require_actions(env, self.task)
         if env.has_wrapper_attr("task"):
             require_same_task(describe_task(self.task), env.get_wrapper_attr("task"), "this agent")
         self._abandon()
@@ -310,8 +314,21 @@ def _name_of(env: Environment | None) -> str | None:
     return env.spec.id if env.spec is not None else None
 
 
-def _require_discrete(env: Environment, task: Task) -> None:
-    space = env.action_space
+def _require_actions(env: Environment, task: Task) -> None:
+    space, box = env.action_space, task.control_box
+    if box is not None:
+        # a bound in single precision may lie a little beside the same in double
+        fits = isinstance(space, gymnasium.spaces.Box) and space.low.size == box.n_dims
+        if not fits or not (
+            np.allclose(space.low.reshape(-1), box.low, rtol=1e-6, atol=0.0)
+            and np.allclose(space.high.reshape(-1), box.high, rtol=1e-6, atol=0.0)
+        ):
+            raise ValueError(
+                f"The environment must have the actions of the task, any from {box.low.tolist()} to "
+                f"{box.high.tolist()}; got {space}. `optimist.adapt(env, controls=optimist.Box(...), ...)` makes "
+                "one that has."
+            )
+        return
     if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions or space.start != 0:
         raise ValueError(
             f"The environment must have {task.n_actions} numbered actions, one per control; got {space}. "
