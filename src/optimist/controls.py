@@ -47,12 +47,10 @@ def lattice(box: Box) -> FloatArray:
     return np.array(list(product(*levels(box))))
 
 
-def spread_over(box: Box, count: int) -> FloatArray:
-    """A finer lattice, `count` of each actuator at least; those of `lattice` are among them.  [n, k]"""
-    parts = -(-(count - 1) // (LEVELS[box.n_dims] - 1))  # of each gap between two levels
-    places = np.linspace(0.0, LEVELS[box.n_dims] - 1.0, parts * (LEVELS[box.n_dims] - 1) + 1)
-    axes = [np.interp(places, np.arange(len(one)), one) for one in levels(box)]
-    return np.array(list(product(*axes)))
+def finer(box: Box, count: int) -> list[FloatArray]:
+    """`count` levels of every actuator, spread as `levels` are: those between are interpolated."""
+    places = np.linspace(0.0, LEVELS[box.n_dims] - 1.0, count)
+    return [np.interp(places, np.arange(len(one)), one) for one in levels(box)]
 
 
 def rounded(box: Box, controls: FloatArray) -> FloatArray:

@@ -182,9 +182,9 @@ class GPRMaxAgent:
             best = np.flatnonzero(values >= values.max() - TIE)
             return rounded(box, self.task.controls[self._one_of(best)])
         here = self.doubts.readings.plausible(state)[np.newaxis]
-        tried = policy.first(here)
+        tried = policy.trying(here)
         best = np.flatnonzero(tried.values[0] >= tried.values[0].max() - TIE)
-        return policy.refined(here, tried, np.array([self._one_of(best)]))[0]
+        return np.asarray(policy.finest(tried, np.array([self._one_of(best)]))[0])
 
     def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
         """Of all actions [n_actions]; where they lead is kept for when it has happened."""

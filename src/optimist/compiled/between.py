@@ -1,9 +1,11 @@
-"""Where controls between those of a lattice lead: displacement and uncertainty, multilinear in the control."""
+"""Sequences that begin with any control: where one between those of a lattice leads, and what it is worth."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from optimist.compiled.search import grow, value_backwards
 
 
 @njit(nogil=True, cache=True)
@@ -59,3 +61,116 @@ def mix(
                     if x >= low[axis] + periods[axis]:
                         x = low[axis]
                 next_points[i, j, axis] = x
+
+
+@njit(nogil=True, cache=True)
+def branch(
+    points,  # [n, d]
+    controls,  # [n, m, k], the first of each sequence
+    firsts,  # [n * m, d], where they lead
+    depth,  # of the trees that follow
+    listed,  # [n_actions, k]
+    geometry,  # of the flow, as `grow` takes it
+    values,  # padded [n_padded]
+    value_strides,
+    parents,  # out [n * m + n * m * n_tree, d]: the first steps, then their trees
+    applied,  # out [.., k]
+    reached,  # out [.., d]
+    uncertainty,  # out [..], of the trees alone
+    futures,  # out [n * m, n_leaves]
+):
+    """All sequences of any first control and `depth` listed ones: what a reward is asked of."""
+    n_points, n_first = controls.shape[:2]
+    count, n_dims = firsts.shape
+    n_tree = parents.shape[0] // count - 1
+    n_actions = listed.shape[0]
+    for i in range(n_points):
+        for j in range(n_first):
+            parents[i * n_first + j] = points[i]
+            applied[i * n_first + j] = controls[i, j]
+            reached[i * n_first + j] = firsts[i * n_first + j]
+    grow(
+        firsts,
+        depth,
+        geometry,
+        values,
+        value_strides,
+        parents[count:].reshape(count, n_tree, n_dims),
+        reached[count:].reshape(count, n_tree, n_dims),
+        uncertainty[count:].reshape(count, n_tree),
+        futures,
+    )
+    for i in range(count, parents.shape[0]):  # n_tree is a multiple of n_actions
+        applied[i] = listed[(i - count) % n_actions]
+
+
+@njit(nogil=True, cache=True)
+def judge(
+    rewards,  # [n * m + n * m * n_tree]
+    ended,
+    uncertainty,  # of all steps, 0 where what is uncertain counts as known
+    futures,  # [n * m, n_leaves], overwritten
+    discount,
+    optimistic_value,
+    n_actions,
+    n_tried,  # controls of each actuator: m is a power of it
+    out,  # [n, m]
+):
+    """What every first control is worth, smoothed over neighbouring ones: 1, 2, 1 along each actuator."""
+    n_first = out.shape[1]
+    count = out.size
+    n_tree = rewards.size // count - 1
+    after = futures
+    if n_tree:
+        after = np.empty((count, n_actions))
+        value_backwards(
+            rewards[count:].reshape(count, n_tree),
+            ended[count:].reshape(count, n_tree),
+            uncertainty[count:].reshape(count, n_tree),
+            futures,
+            discount,
+            optimistic_value,
+            n_actions,
+            after,
+        )
+    for i in range(count):
+        value = rewards[i]
+        if not ended[i]:
+            value += discount * after[i].max()
+        out[i // n_first, i % n_first] = value + uncertainty[i] * (optimistic_value - value)
+    before = np.empty(n_first)
+    for i in range(out.shape[0]):
+        stride = 1
+        while stride < n_first:
+            before[:] = out[i]
+            for j in range(n_first):
+                place = (j // stride) % n_tried
+                below = before[j - stride] if place > 0 else before[j]
+                above = before[j + stride] if place < n_tried - 1 else before[j]
+                out[i, j] = 0.25 * (below + above) + 0.5 * before[j]
+            stride *= n_tried
+
+
+@njit(nogil=True, cache=True)
+def peak(
+    values,  # [n, m], of controls on a lattice, the last actuator fastest
+    chosen,  # [n], one of them
+    axes,  # [k, n_tried], the lattice
+    out,  # [n, k]
+):
+    """Where, near the chosen control, a parabola through it and its neighbours is highest, along each actuator."""
+    n_actuators, n_tried = axes.shape
+    for i in range(values.shape[0]):
+        stride = 1
+        for q in range(n_actuators - 1, -1, -1):
+            place = (chosen[i] // stride) % n_tried
+            out[i, q] = axes[q, place]
+            if 0 < place < n_tried - 1:
+                below, here = values[i, chosen[i] - stride], values[i, chosen[i]]
+                above = values[i, chosen[i] + stride]
+                bending = 2.0 * here - below - above
+                if bending > 0.0 and here >= below and here >= above:
+                    shift = 0.5 * (above - below) / bending  # at most a half
+                    to = axes[q, place + 1] if shift > 0.0 else axes[q, place - 1]
+                    out[i, q] += abs(shift) * (to - axes[q, place])
+            stride *= n_tried

@@ -1,9 +1,11 @@
 """Acting with any control of a box: planned coarsely, acted on finely.
 
 A plan is made with a short list of controls, and its values hardly suffer. Acting does: between five torques
-a pendulum chatters, and half of its cost is that chatter. So the first control of every sequence may be any:
-many are tried, each followed by all short sequences of listed ones, then more around the best, and more
-around the best of those. Interpolated values have kinks, and nothing here asks for a slope.
+a pendulum chatters, and half of its cost is that chatter. So the first control of every sequence may be any.
+Some are tried from all over the box, each followed by all short sequences of listed ones. Their values are
+those of interpolated plans, full of kinks, and whoever looks for the highest point of all finds a kink: so
+they are smoothed over neighbouring controls, and the best control is where a parabola through the best of
+them and its neighbours is highest. The reward is asked once at a decision, and nothing needs a slope.
 
 Where a control between those of the list leads is interpolated between them. That is exact for steps that are
 affine in the control, as most are over a short time. How nearly is measured where the nodes are (`bend`);
@@ -21,18 +23,15 @@ import numpy as np
 
 from optimist.arrays import FloatArray, IntArray
 from optimist.box import Box
-from optimist.compiled.between import mix
-from optimist.compiled.search import value_backwards
-from optimist.controls import LEVELS, levels, rounded, spread_over
+from optimist.compiled.between import branch, judge, mix, peak
+from optimist.controls import LEVELS, finer, levels, rounded
 from optimist.grid import Grid
 from optimist.planning.flow import Flow
 from optimist.planning.policy import BLOCK, MOST_LEAVES, Lookahead, affordable_depth
 from optimist.steps import Dynamics, Successors
 from optimist.task import Task
 
-FIRST = {1: 17, 2: 5, 3: 3}  # controls of each actuator that are tried first, by how many actuators there are
-AROUND = {1: 9, 2: 5, 3: 3}  # and around the best of them, again and again
-ROUNDS = {1: 2, 2: 2, 3: 4}
+TRIED = {1: 9, 2: 5, 3: 3}  # controls of each actuator that are tried, by how many actuators there are
 BENT = 0.1  # of a cell: what interpolating between two listed controls may miss
 POINTS = 64  # states that this is measured in
 BEND_SEED = 0
@@ -42,7 +41,7 @@ class Tried(NamedTuple):
     """Some controls at a decision."""
 
     controls: FloatArray  # [n, m, k]
-    values: FloatArray  # [n, m]
+    values: FloatArray  # [n, m], smoothed over neighbours
     next_states: FloatArray  # [n, m, d]
     uncertainty: FloatArray  # [n, m]
 
@@ -60,34 +59,24 @@ class Between(Lookahead):
     def greedy(self, states: FloatArray) -> FloatArray:
         """The best control in each of `states` [n, d].  [n, k]"""
         states = self.q_function.grid.checked(states)
-        size = max(1, BLOCK // (len(self._coarse) * self._after.n_tree if self.depth > 1 else 1))
+        size = max(1, BLOCK // (len(self._tried) * (1 + self._n_after)))
         blocks = [states[first : first + size] for first in range(0, max(len(states), 1), size)]
         return np.concatenate([self._best(block) for block in blocks])
 
     def _best(self, states: FloatArray) -> FloatArray:
-        tried = self.first(states)
-        return self.refined(states, tried, tried.values.argmax(axis=1))
+        tried = self.trying(states)
+        return self.finest(tried, tried.values.argmax(axis=1))
 
-    def first(self, states: FloatArray) -> Tried:
+    def trying(self, states: FloatArray) -> Tried:
         """Controls from all over the box."""
-        count = len(states)
-        shape = (count, *self._coarse.shape)
-        return self._try(states, self._successors(states), np.broadcast_to(self._coarse, shape))
+        controls = np.broadcast_to(self._tried, (len(states), *self._tried.shape))
+        return self._try(states, self._successors(states), np.ascontiguousarray(controls))
 
-    def refined(self, states: FloatArray, tried: Tried, chosen: IntArray) -> FloatArray:
-        """The best controls around those `chosen` [n] of the tried ones; they stay unless one is better."""
-        box, rows = self._controls_box, np.arange(len(states))
-        listed = self._successors(states)
-        best, values = tried.controls[rows, chosen], tried.values[rows, chosen]
-        reach = box.widths / (FIRST[box.n_dims] - 1)
-        for _ in range(ROUNDS[box.n_dims]):
-            around = np.clip(best[:, np.newaxis] + self._offsets * reach, box.low, box.high)
-            more = self._try(states, listed, around)
-            at = more.values.argmax(axis=1)
-            better = more.values[rows, at] > values
-            best = np.where(better[:, np.newaxis], around[rows, at], best)
-            values = np.where(better, more.values[rows, at], values)
-            reach = reach * 2.0 / (AROUND[box.n_dims] + 1)
+    def finest(self, tried: Tried, chosen: IntArray) -> FloatArray:
+        """The best controls near those `chosen` [n] of the tried ones.  [n, k]"""
+        box = self._controls_box
+        best = np.empty((len(chosen), box.n_dims))
+        peak(tried.values, chosen, self._axes, best)
         return rounded(box, best)
 
     def towards(self, states: FloatArray, controls: FloatArray) -> Successors:
@@ -96,48 +85,52 @@ class Between(Lookahead):
         return Successors(found[0][:, 0], found[1][:, 0])
 
     def _try(self, states: FloatArray, listed: Successors, controls: FloatArray) -> Tried:
-        """What some controls [n, m, k] are worth."""
-        task, shape, n_dims = self.task, controls.shape[:2], states.shape[1]
+        """What some controls [n, m, k] are worth: the reward is asked once, of all that may follow them."""
+        task, (n, m, k), n_dims = self.task, controls.shape, states.shape[1]
         next_states, unsure = self._led(states, listed, controls)
-        firsts, befores = next_states.reshape(-1, n_dims), np.repeat(states, shape[1], axis=0)
-        applied = np.ascontiguousarray(controls).reshape(-1, controls.shape[2])
+        firsts, count = next_states.reshape(n * m, n_dims), n * m
+        size, n_leaves = count * (1 + self._n_after), task.n_actions ** (self.depth - 1)
+        parents, applied, reached = np.empty((size, n_dims)), np.empty((size, k)), np.empty((size, n_dims))
+        uncertainty, futures = np.zeros(size), np.empty((count, n_leaves))
+        uncertainty[:count] = unsure.reshape(-1)
+        self._branch((states, controls, firsts), (parents, applied, reached, uncertainty, futures))
         if self.leaving is not None:
-            unsure = unsure * (1.0 - self.leaving.shares(self.q_function.grid, states))[:, np.newaxis]
-        counted = unsure if self.optimistic else np.zeros_like(unsure)
-        if self.depth == 1:
-            rewards, ended = task.rewards(befores, applied, firsts), task.terminal(firsts)
-            futures = self.q_function.value(firsts)
-            if self.leaving is not None:
-                futures = self.leaving.valued(self.q_function.grid, firsts, applied, futures)
-        else:
-            rewards, ended, futures = self._searched(befores, applied, firsts)
-        values = rewards + np.where(ended, 0.0, task.discount * futures)
-        values = values.reshape(shape)
-        values = values + counted * (task.optimistic_value - values)
-        return Tried(controls, values, next_states, unsure)
+            grid = self.q_function.grid
+            leaves, last = self._leaves(reached, futures), self._leaves(applied, futures)
+            futures[:] = self.leaving.valued(grid, leaves, last, futures.reshape(-1)).reshape(futures.shape)
+            uncertainty *= 1.0 - self.leaving.shares(grid, parents)  # what is unknown out there promises nothing
+        rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
+        counted, values = uncertainty if self.optimistic else np.zeros(size), np.empty((n, m))
+        numbers = task.discount, task.optimistic_value, task.n_actions, len(self._axes[0])
+        judge(rewards, ended, counted, futures, *numbers, values)
+        return Tried(controls, values, next_states, uncertainty[:count].reshape(n, m))
 
-    def _searched(
-        self, befores: FloatArray, applied: FloatArray, firsts: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Rewards and ends of first steps, and what is best after them: the reward is asked once for all."""
-        task, n_dims, count = self.task, firsts.shape[1], len(firsts)
-        parents, states, unsure, futures = self._after.tree(firsts)
-        shape = unsure.shape
-        controls = np.concatenate([applied, np.tile(self._after.controls, (count, 1))])
-        reached = np.concatenate([firsts, states.reshape(-1, n_dims)])
-        rewards = task.rewards(np.concatenate([befores, parents.reshape(-1, n_dims)]), controls, reached)
-        ended = task.terminal(reached)
-        q_values = np.empty((count, task.n_actions))
-        counted = unsure if self.optimistic else np.zeros_like(unsure)
-        value_backwards(
-            rewards[count:].reshape(shape),
-            ended[count:].reshape(shape),
-            counted,
-            futures,
-            *(task.discount, task.optimistic_value, task.n_actions),
-            q_values,
-        )
-        return rewards[:count], ended[:count], q_values.max(axis=1)
+    def _branch(self, begun: tuple[FloatArray, ...], out: tuple[FloatArray, ...]) -> None:
+        """Follow all sequences: `out` is parents, controls, states and uncertainty of every step, and futures."""
+        states, controls, firsts = begun
+        parents, applied, reached, uncertainty, futures = out
+        values, count = self.q_function.padded_values, len(firsts)
+        if isinstance(self.step, Flow) and self.depth > 1:
+            flow, listed = self.step, self.task.controls
+            branch(*begun, self.depth - 1, listed, flow.geometry, values, flow.strides, *out)
+            return
+        parents[:count], reached[:count] = np.repeat(states, controls.shape[1], axis=0), firsts
+        applied[:count] = controls.reshape(count, -1)
+        if self.depth == 1:
+            futures[:, 0] = self.q_function.value(firsts)
+            return
+        shape = (count, self._n_after)
+        applied[count:] = np.tile(self._after.controls, (count, 1))
+        tree = [rows[count:].reshape(*shape, -1) for rows in (parents, reached)]
+        self._after.grow(firsts, (*tree, uncertainty[count:].reshape(shape), futures))
+
+    def _leaves(self, rows: FloatArray, futures: FloatArray) -> FloatArray:
+        """What of the rows of all steps belongs to the last ones."""
+        if self.depth == 1:
+            return rows
+        count, n_leaves = futures.shape
+        trees = rows[count:].reshape(count, self._n_after, -1)
+        return trees[:, -n_leaves:].reshape(count * n_leaves, -1)
 
     def _led(
         self, states: FloatArray, listed: Successors, controls: FloatArray
@@ -177,16 +170,19 @@ class Between(Lookahead):
         return np.stack(levels(self._controls_box))
 
     @cached_property
-    def _coarse(self) -> FloatArray:
-        return spread_over(self._controls_box, FIRST[self._controls_box.n_dims])
+    def _axes(self) -> FloatArray:
+        """Controls of each actuator that are tried.  [k, count]"""
+        return np.stack(finer(self._controls_box, TRIED[self._controls_box.n_dims]))
 
     @cached_property
-    def _offsets(self) -> FloatArray:
-        """Around a control, in units of how far to look.  [m, k]"""
-        count = AROUND[self._controls_box.n_dims]
-        along = np.linspace(-1.0, 1.0, count + 2)[1:-1]
-        found = np.array(list(product(along, repeat=self._controls_box.n_dims)))
-        return found[np.abs(found).max(axis=1) > 0.0]
+    def _tried(self) -> FloatArray:
+        """All combinations of them, the last actuator fastest.  [m, k]"""
+        return np.array(list(product(*self._axes)))
+
+    @cached_property
+    def _n_after(self) -> int:
+        """Steps tried after each first control."""
+        return self._after.n_tree if self.depth > 1 else 0
 
     @cached_property
     def _after(self) -> Lookahead:
@@ -200,7 +196,7 @@ def sight(task: Task) -> int:
     """How many steps to look ahead: over a list what is affordable; over a box with many first controls."""
     if task.control_box is None:
         return affordable_depth(task.n_actions)
-    firsts = len(spread_over(task.control_box, FIRST[task.control_box.n_dims]))
+    firsts = TRIED[task.control_box.n_dims] ** task.control_box.n_dims
     return 1 + max(1, int(np.log(MOST_LEAVES / firsts) / np.log(task.n_actions) + 1e-9))
 
 

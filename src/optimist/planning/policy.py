@@ -122,10 +122,7 @@ class Lookahead:
         blocks = [self._search(states[first : first + size]) for first in range(0, len(states), size)]
         return Foresight(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
-    def tree(self, roots: FloatArray) -> tuple[FloatArray, ...]:
-        """All sequences from `roots` [n, d]: parents and states [n, n_tree, d], uncertainty [n, n_tree], and
-        what the leaves are worth [n, n_leaves].
-        """
+    def _search(self, roots: FloatArray) -> Foresight:
         task, n_dims = self.task, roots.shape[1]
         shape = (len(roots), self.n_tree)
         parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
@@ -134,7 +131,7 @@ class Lookahead:
         if isinstance(self.step, Flow):
             self.step.grow(roots, self.depth, self.q_function.padded_values, tree)
         else:
-            self._grow(roots, tree)
+            self.grow(roots, tree)
         if self.leaving is not None:
             leaves = states[:, -futures.shape[1] :].reshape(-1, n_dims)
             last = np.tile(task.controls, (len(leaves) // task.n_actions, 1))
@@ -142,12 +139,6 @@ class Lookahead:
             futures[:] = valued.reshape(futures.shape)
             faded = 1.0 - self.leaving.shares(self.q_function.grid, parents.reshape(-1, n_dims))
             unsure *= faded.reshape(shape)  # what is unknown out there promises nothing
-        return tree
-
-    def _search(self, roots: FloatArray) -> Foresight:
-        task, n_dims = self.task, roots.shape[1]
-        parents, states, unsure, futures = self.tree(roots)
-        shape = unsure.shape
         controls = self.controls if len(roots) == 1 else np.tile(self.controls, (len(roots), 1))
         reached = states.reshape(-1, n_dims)
         rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
@@ -158,7 +149,7 @@ class Lookahead:
         value_backwards(rewards, ended, counted, futures, *numbers, q_values)
         return Foresight(q_values, states[:, first], unsure[:, first])
 
-    def _grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
+    def grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
         """The tree that `Flow.grow` grows, through any step."""
         parents, states, unsure, futures = tree
         n_actions, n_dims = self.task.n_actions, roots.shape[1]

@@ -69,10 +69,12 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
         if not going.size:
             break
         controls = by_rows(lambda some: task.applied(policy.greedy(some)), unsaid, states)
+        acted = np.isfinite(controls).all(axis=1)
+        controls = np.where(acted[:, np.newaxis], controls, task.controls[-1])
         with np.errstate(all="ignore"):
             after = imagined(states, controls, going)
             sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
-        sound &= np.isfinite(controls).all(axis=1)
+        sound &= acted
         totals[going[~sound]] = -np.inf
         going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
         if not going.size:
