@@ -145,9 +145,8 @@ def judge(
             before[:] = out[i]
             for j in range(n_first):
                 place = (j // stride) % n_tried
-                below = before[j - stride] if place > 0 else before[j]
-                above = before[j + stride] if place < n_tried - 1 else before[j]
-                out[i, j] = 0.25 * (below + above) + 0.5 * before[j]
+                if 0 < place < n_tried - 1:  # at a bound a straight line goes on, which smoothing leaves alone
+                    out[i, j] = 0.25 * (before[j - stride] + before[j + stride]) + 0.5 * before[j]
             stride *= n_tried
 
 
@@ -158,19 +157,24 @@ def peak(
     axes,  # [k, n_tried], the lattice
     out,  # [n, k]
 ):
-    """Where, near the chosen control, a parabola through it and its neighbours is highest, along each actuator."""
+    """Where, near the chosen control, a parabola through it and its neighbours is highest, along each actuator.
+
+    At a bound it goes through the two next to it; the highest point may still be the bound.
+    """
     n_actuators, n_tried = axes.shape
     for i in range(values.shape[0]):
         stride = 1
         for q in range(n_actuators - 1, -1, -1):
             place = (chosen[i] // stride) % n_tried
             out[i, q] = axes[q, place]
-            if 0 < place < n_tried - 1:
-                below, here = values[i, chosen[i] - stride], values[i, chosen[i]]
-                above = values[i, chosen[i] + stride]
-                bending = 2.0 * here - below - above
-                if bending > 0.0 and here >= below and here >= above:
-                    shift = 0.5 * (above - below) / bending  # at most a half
+            middle = min(max(place, 1), n_tried - 2)
+            here = chosen[i] + (middle - place) * stride
+            below, above = values[i, here - stride], values[i, here + stride]
+            bending = 2.0 * values[i, here] - below - above
+            if bending > 0.0:
+                shift = middle - place + 0.5 * (above - below) / bending
+                shift = max(min(shift, 0.5, n_tried - 1.0 - place), -0.5, -1.0 * place)
+                if shift != 0.0:
                     to = axes[q, place + 1] if shift > 0.0 else axes[q, place - 1]
                     out[i, q] += abs(shift) * (to - axes[q, place])
             stride *= n_tried

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, FloatArray
+from optimist.controls import rounded
 from optimist.experiments.kinds import find_kind
 from optimist.experiments.problems import Problem, find_problem
 from optimist.given import blamed, brief
@@ -100,8 +101,11 @@ def _followed(problem: Problem, policy: Policy, starts: FloatArray) -> Rollouts:
 def play(env: Environment, task: Task, policy: Policy, episodes: int, *, seed: int) -> Rollouts:
     """Episodes in the environment itself."""
 
-    def act(state: FloatArray) -> int:
-        return int(policy.greedy(state[np.newaxis])[0])
+    def act(state: FloatArray) -> Action:
+        actions = policy.greedy(state[np.newaxis])
+        if task.control_box is not None:
+            return rounded(task.control_box, task.applied(actions)[0])
+        return int(actions[0])
 
     paths, ended = [], []
     for episode in range(1, episodes + 1):

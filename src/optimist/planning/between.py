@@ -60,8 +60,10 @@ class Between(Lookahead):
         """The best control in each of `states` [n, d].  [n, k]"""
         states = self.q_function.grid.checked(states)
         size = max(1, BLOCK // (len(self._tried) * (1 + self._n_after)))
-        blocks = [states[first : first + size] for first in range(0, max(len(states), 1), size)]
-        return np.concatenate([self._best(block) for block in blocks])
+        if len(states) == 1:
+            return self._best(states)
+        blocks = [states[first : first + size] for first in range(0, len(states), size)]
+        return np.concatenate([np.empty((0, self._axes.shape[0])), *map(self._best, blocks)])
 
     def _best(self, states: FloatArray) -> FloatArray:
         tried = self.trying(states)
