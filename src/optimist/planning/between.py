@@ -212,8 +212,10 @@ def bend(task: Task, dynamics: Dynamics, grid: Grid) -> float:
     states = np.column_stack(
         [np.interp(stream.uniform(size=POINTS), np.linspace(0.0, 1.0, len(axis)), axis) for axis in grid.axes]
     )
-    cells = grid.widths_at(states)
     states = states[~task.terminal(states)]
+    cells = grid.widths_at(states)
+    if not len(states):
+        return 0.0
     n_levels, worst = LEVELS[task.control_box.n_dims], 0.0
     shape = (n_levels,) * task.control_box.n_dims
     listed = task.controls.reshape(*shape, -1)
