@@ -15,7 +15,7 @@ from optimist.transitions import Transition, Transitions
 
 
 def cost(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
-    return -(states[:, 0] ** 2) - controls.sum(axis=1) ** 2
+    return np.asarray(-(states[:, 0] ** 2) - controls.sum(axis=1) ** 2)
 
 
 def task(controls: Any) -> Task:
@@ -89,13 +89,15 @@ def test_chosen_controls_survive_single_precision_and_stay_inside() -> None:
 
 @pytest.mark.parametrize("action", [2.1, [1.0, 1.0], np.nan, "left", None, [[]]])
 def test_an_action_outside_of_the_bounds_is_refused(action: Any) -> None:
-    with pytest.raises(ValueError, match=r"The action must be 1 number\(s\) within \[-2.0\] and \[2.0\]; got "):
+    with pytest.raises(
+        ValueError, match=r"The action must be 1 number\(s\) within \[-2.0\] and \[2.0\]; got "
+    ):
         require_within(Box([-2.0], [2.0]), action)
 
 
 def test_a_bound_in_single_precision_counts_as_inside() -> None:
     box = Box([-0.1], [0.1])
-    np.testing.assert_array_equal(require_within(box, np.float32([0.1])), [0.1])
+    np.testing.assert_array_equal(require_within(box, np.array([0.1], dtype=np.float32)), [0.1])
 
 
 def test_transitions_with_controls_have_them_as_columns() -> None:

@@ -1,8 +1,8 @@
 """Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
 
-GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable, `smooth`
-has changes of control cost, `plan` plans with known dynamics, `check` looks whether a recorded run is whole.
-Importing the package registers its environments with Gymnasium.
+GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable,
+`smooth` has changes of control cost, `plan` plans with known dynamics, `check` looks whether a recorded
+run is whole. Importing the package registers its environments with Gymnasium.
 """
 
 from __future__ import annotations
@@ -28,7 +28,18 @@ if TYPE_CHECKING:
     from optimist.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Box", "Discretisation", "GPRMax", "Grid", "Task", "adapt", "check", "plan", "smooth", "__version__"]
+__all__ = [
+    "Box",
+    "Discretisation",
+    "GPRMax",
+    "Grid",
+    "Task",
+    "adapt",
+    "check",
+    "plan",
+    "smooth",
+    "__version__",
+]
 
 # Loaded when they are used: importing the package is quick.
 _HOMES = {

@@ -22,8 +22,8 @@ def checked_box(box: Box) -> Box:
     """The box of controls, if it is one that can be planned with."""
     if box.n_dims > MOST_ACTUATORS:
         raise ValueError(
-            f"A box of controls must have 1 to {MOST_ACTUATORS} actuators, since the planner tries combinations "
-            f"of them; got {box.n_dims}. Give `controls` as a list of the combinations that matter."
+            f"A box of controls must have 1 to {MOST_ACTUATORS} actuators, since the planner tries all "
+            f"combinations; got {box.n_dims}. Give `controls` as a list of the combinations that matter."
         )
     if box.periodic.any():
         raise ValueError(
@@ -70,12 +70,9 @@ def require_within(box: Box, action: object) -> FloatArray:
         control = np.empty(0)
     # a bound in single precision may lie a little beyond the same in double
     slack = np.where(np.isfinite(control).all(), 1e-6, 0.0) * box.widths
-    if control.size != box.n_dims or not (
-        (control >= box.low - slack) & (control <= box.high + slack)
-    ).all():
+    if control.size != box.n_dims or not ((control >= box.low - slack) & (control <= box.high + slack)).all():
         raise ValueError(
             f"The action must be {box.n_dims} number(s) within {box.low.tolist()} and {box.high.tolist()}; "
             f"got {brief(action)}."
         )
     return np.clip(control, box.low, box.high)
-

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optimist.arrays import Actions, BoolArray, FloatArray
 from optimist.box import Box
@@ -68,7 +69,23 @@ class Task:
     max_steps: int = 500
     control_box: Box | None = None  # [k]; None: nothing but the controls listed may be applied
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        box: Box,
+        controls: ArrayLike | Box,
+        reward: Reward,
+        discount: float,
+        optimistic_value: float,
+        is_terminal: Terminal | None = None,
+        max_steps: int = 500,
+        control_box: Box | None = None,
+    ) -> None:
+        given = (box, controls, reward, discount, optimistic_value, is_terminal, max_steps, control_box)
+        for name, value in zip(self.__dataclass_fields__, given, strict=True):
+            object.__setattr__(self, name, value)
+        self._check(controls)
+
+    def _check(self, controls: ArrayLike | Box) -> None:
         require_kind("`box`", self.box, Box)
         require_callable("`reward`", self.reward)
         if self.is_terminal is not None:
@@ -76,9 +93,9 @@ class Task:
         for name in ("discount", "optimistic_value"):
             object.__setattr__(self, name, real(f"`{name}`", getattr(self, name)))
         object.__setattr__(self, "max_steps", whole("`max_steps`", self.max_steps, 1))
-        controls = self._listed()
-        controls.setflags(write=False)
-        object.__setattr__(self, "controls", controls)
+        listed = self._listed(controls)
+        listed.setflags(write=False)
+        object.__setattr__(self, "controls", listed)
         if not 0.0 < self.discount <= 1.0:
             raise ValueError(f"`discount` must be in (0, 1]; got {self.discount}.")
         if self.discount == 1.0 and self.is_terminal is None:
@@ -89,16 +106,15 @@ class Task:
         if not abs(self.optimistic_value) <= LARGEST_REWARD:
             raise ValueError(f"`optimistic_value` must be finite; got {self.optimistic_value}.")
 
-    def _listed(self) -> FloatArray:
+    def _listed(self, given: ArrayLike | Box) -> FloatArray:
         """The controls that are planned with; a box that was given instead is kept.  [n_actions, k]"""
-        given: object = self.controls
         if isinstance(given, Box) and self.control_box is None:
             object.__setattr__(self, "control_box", checked_box(given))
             return lattice(given)
         if isinstance(given, list | tuple) and any(isinstance(one, Box) for one in given):
             raise ValueError(
-                f"`controls` must be a list of controls or one Box, not both; got {brief(given)}. Give a Box to "
-                "have any control within its bounds, a list to have those alone."
+                f"`controls` must be a list of controls or one Box, not both; got {brief(given)}. Give a Box "
+                "to have any control within its bounds, a list to have those alone."
             )
         controls = array_of("`controls`", given)
         if controls.ndim == 1:

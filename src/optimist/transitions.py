@@ -40,7 +40,12 @@ class Transitions:
         actions = np.asarray(self.actions)
         if not np.issubdtype(actions.dtype, np.integer) and actions.size and actions.ndim != 2:
             raise ValueError(f"`actions` must be whole numbers; got {actions.dtype}.")
-        kinds = {"actions": np.float64 if actions.ndim == 2 else np.int64, "terminated": np.bool_, "truncated": np.bool_, "begun": np.bool_}
+        kinds = {
+            "actions": np.float64 if actions.ndim == 2 else np.int64,
+            "terminated": np.bool_,
+            "truncated": np.bool_,
+            "begun": np.bool_,
+        }
         for name in self.__dataclass_fields__:
             given = getattr(self, name)
             if name == "begun" and given is None:
@@ -141,7 +146,14 @@ class Transitions:
             self.states, self.actions, self.rewards, self.next_states, self.terminated, self.truncated,
         )  # fmt: skip
         return [
-            Transition(row[0], row[1] if self.are_controls else int(row[1]), float(row[2]), row[3], bool(row[4]), bool(row[5]))
+            Transition(
+                row[0],
+                row[1] if self.are_controls else int(row[1]),
+                float(row[2]),
+                row[3],
+                bool(row[4]),
+                bool(row[5]),
+            )
             for row in zip(*columns, strict=True)
         ]
 

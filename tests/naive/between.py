@@ -12,7 +12,12 @@ from optimist.box import Box
 
 
 def mixed(
-    box: Box, state: FloatArray, listed: FloatArray, unsure: FloatArray, levels: FloatArray, control: FloatArray
+    box: Box,
+    state: FloatArray,
+    listed: FloatArray,
+    unsure: FloatArray,
+    levels: FloatArray,
+    control: FloatArray,
 ) -> tuple[FloatArray, float]:
     """Where a control leads from one state, displacements interpolated by scipy."""
     shape = tuple(len(axis) for axis in levels)

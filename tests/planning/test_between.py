@@ -24,15 +24,15 @@ DISCOUNT = 0.95
 
 
 def drift(states: FloatArray, controls: FloatArray) -> FloatArray:
-    return states @ A.T + controls @ B.T
+    return np.asarray(states @ A.T + controls @ B.T)
 
 
 def quadratic(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
-    return -(states**2).sum(axis=1) - 0.3 * (controls**2).sum(axis=1)
+    return np.asarray(-(states**2).sum(axis=1) - 0.3 * (controls**2).sum(axis=1))
 
 
 def regulator(**changes: Any) -> Task:
-    said = {
+    said: dict[str, Any] = {
         "box": Box([-2.0, -2.0], [2.0, 2.0]),
         "controls": Box([-4.0], [4.0]),
         "reward": quadratic,
@@ -76,9 +76,7 @@ def test_values_are_those_of_trying_all_sequences(planned: Any) -> None:
     tried, raw = policy.trying(state), []
     listed = policy.step.of_all(state)
     for control in tried.controls[0]:
-        first, _ = mixed(
-            task.box, state[0], listed.next_states[0], np.zeros(5), policy._levels, control
-        )
+        first, _ = mixed(task.box, state[0], listed.next_states[0], np.zeros(5), policy._levels, control)
         best = -np.inf
         for sequence in every_sequence(task.n_actions, 2):
             at, total = first[np.newaxis], 0.0
@@ -96,8 +94,10 @@ def test_through_any_step_it_does_what_it_does_through_a_flow(planned: Any) -> N
     step = known(drift, task.controls)
     flow = Flow.through(planned.grid, step, task.n_actions)
     for depth in (1, 2, 3):
-        through = [Between(task, one, planned.q_function, depth).greedy(states) for one in (step, flow)]
-        np.testing.assert_allclose(*through, atol=1e-6)
+        one = Between(task, step, planned.q_function, depth).greedy(states)
+        np.testing.assert_allclose(
+            Between(task, flow, planned.q_function, depth).greedy(states), one, atol=1e-6
+        )
 
 
 def test_straight_steps_are_interpolated_and_bent_ones_asked_directly(planned: Any) -> None:
@@ -109,7 +109,7 @@ def test_straight_steps_are_interpolated_and_bent_ones_asked_directly(planned: A
     assert bend(task, drift, grid) < 1e-9
     assert planned.policy.directly is None
     assert bend(task, cubed, grid) > BENT
-    bent = plan(task, cubed, Discretisation(nodes=(21, 21)))
+    bent: Any = plan(task, cubed, Discretisation(nodes=(21, 21)))
     state, control = np.array([[0.1, 0.3]]), np.array([[3.1]])
     np.testing.assert_allclose(bent.policy.towards(state, control).next_states, cubed(state, control))
     straight = Between(task, bent.policy.step, bent.q_function, 1).towards(state, control).next_states
@@ -156,7 +156,7 @@ def test_two_actuators_find_their_best_together() -> None:
         return states + 0.2 * controls
 
     def near(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
-        return -(next_states**2).sum(axis=1) - 0.01 * (controls**2).sum(axis=1)
+        return np.asarray(-(next_states**2).sum(axis=1) - 0.01 * (controls**2).sum(axis=1))
 
     task = regulator(controls=Box([-1.0, -1.0], [1.0, 1.0]), reward=near, discount=0.9)
     made = plan(task, pushed, Discretisation(nodes=(31, 31)))

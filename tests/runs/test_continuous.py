@@ -195,7 +195,7 @@ def test_the_policy_is_what_stable_baselines3_evaluates() -> None:
     env = pendulum()
     agent = GPRMax(env, settings=SMALL, seed=0)
     agent.learn(total_timesteps=12)
-    mean, _ = evaluate_policy(agent, Monitor(env), n_eval_episodes=2)  # type: ignore[arg-type]
+    mean, _ = evaluate_policy(agent, Monitor(env), n_eval_episodes=2)
     assert -500.0 < mean < 0.0
 
 

@@ -53,7 +53,6 @@ class Rehearsed:
             "tried": [[name, total if np.isfinite(total) else None] for name, total in self.won.tried],
         }
 
-
     def _between(self) -> dict[str, Any]:
         """Of controls that are a box: whether those between the listed ones are interpolated."""
         policy = self.planned.policy

@@ -9,6 +9,26 @@ from optimist.compiled.search import grow, value_backwards
 
 
 @njit(nogil=True, cache=True)
+def _place(u, levels):
+    """Between which levels, and where between them."""
+    u = min(max(u, levels[0]), levels[-1])
+    cell = 0
+    while cell < levels.size - 2 and u > levels[cell + 1]:
+        cell += 1
+    return cell, (u - levels[cell]) / (levels[cell + 1] - levels[cell])
+
+
+@njit(nogil=True, cache=True)
+def _turned(x, low, period):
+    """Brought into [low, low + period), where there is a period."""
+    if period > 0.0:
+        x -= np.floor((x - low) / period) * period
+        if x >= low + period:
+            x = low
+    return x
+
+
+@njit(nogil=True, cache=True)
 def mix(
     points,  # [n, d]
     listed,  # [n, n_actions, d], where the controls of the lattice lead, the last actuator fastest
@@ -32,12 +52,7 @@ def mix(
     for i in range(points.shape[0]):
         for j in range(controls.shape[1]):
             for q in range(n_actuators):
-                u = min(max(controls[i, j, q], levels[q, 0]), levels[q, n_levels - 1])
-                cell = 0
-                while cell < n_levels - 2 and u > levels[q, cell + 1]:
-                    cell += 1
-                starts[q] = cell
-                fractions[q] = (u - levels[q, cell]) / (levels[q, cell + 1] - levels[q, cell])
+                starts[q], fractions[q] = _place(controls[i, j, q], levels[q])
             for axis in range(n_dims):
                 next_points[i, j, axis] = 0.0
             uncertainty[i, j] = 0.0
@@ -51,16 +66,12 @@ def mix(
                     uncertainty[i, j] += weight * unsure[i, action]
                     for axis in range(n_dims):
                         moved = listed[i, action, axis] - points[i, axis]
-                        if periods[axis] > 0.0:
-                            moved -= np.floor(moved / periods[axis] + 0.5) * periods[axis]
-                        next_points[i, j, axis] += weight * moved
+                        next_points[i, j, axis] += weight * _turned(
+                            moved, -0.5 * periods[axis], periods[axis]
+                        )
             for axis in range(n_dims):
                 x = points[i, axis] + next_points[i, j, axis]
-                if periods[axis] > 0.0:
-                    x -= np.floor((x - low[axis]) / periods[axis]) * periods[axis]
-                    if x >= low[axis] + periods[axis]:
-                        x = low[axis]
-                next_points[i, j, axis] = x
+                next_points[i, j, axis] = _turned(x, low[axis], periods[axis])
 
 
 @njit(nogil=True, cache=True)
@@ -145,7 +156,9 @@ def judge(
             before[:] = out[i]
             for j in range(n_first):
                 place = (j // stride) % n_tried
-                if 0 < place < n_tried - 1:  # at a bound a straight line goes on, which smoothing leaves alone
+                if (
+                    0 < place < n_tried - 1
+                ):  # at a bound a straight line goes on, which smoothing leaves alone
                     out[i, j] = 0.25 * (before[j - stride] + before[j + stride]) + 0.5 * before[j]
             stride *= n_tried
 
@@ -157,7 +170,7 @@ def peak(
     axes,  # [k, n_tried], the lattice
     out,  # [n, k]
 ):
-    """Where, near the chosen control, a parabola through it and its neighbours is highest, along each actuator.
+    """Where near the chosen control a parabola through it and its neighbours is highest, along each actuator.
 
     At a bound it goes through the two next to it; the highest point may still be the bound.
     """

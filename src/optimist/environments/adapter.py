@@ -147,7 +147,7 @@ def adapt(
     box = find_box(env.observation_space, low=low, high=high, periodic=periodic, mapped=state is not None)
     task = Task(
         box=box,
-        controls=find_controls(env.action_space, controls),  # type: ignore[arg-type]
+        controls=find_controls(env.action_space, controls),
         reward=reward,
         discount=discount,
         optimistic_value=optimistic_value,

@@ -34,9 +34,7 @@ class Agreement:
         self._check_reward(state, action, next_state, reward)
         self._check_end(next_state, terminated)
 
-    def _check_reward(
-        self, state: FloatArray, action: Action, next_state: FloatArray, reward: float
-    ) -> None:
+    def _check_reward(self, state: FloatArray, action: Action, next_state: FloatArray, reward: float) -> None:
         control = self._task.applied(np.array([action]))
         one = state[np.newaxis], control, next_state[np.newaxis]
         promised = float(self._task.rewards(*one)[0])

@@ -1,8 +1,8 @@
 """smooth: changes of control that cost, or that are limited, as a part of the task.
 
-What a change costs depends on the control before it. So the last control becomes part of the state, behind the
-others, one more coordinate per actuator. That is its price: the same number of nodes is shared by more axes
-(101 x 101 become 58 x 58 x 58), and there is more to learn.
+What a change costs depends on the control before it. So the last control becomes part of the state, behind
+the others, one more coordinate per actuator. That is its price: the same number of nodes is shared by more
+axes (101 x 101 become 57 x 57 x 57), and there is more to learn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from optimist.given import array_of, brief
 from optimist.steps import Dynamics
 from optimist.task import Task
 
-MARGIN = 0.05  # of an actuator's range, beyond its bounds: a last control on a bound is nothing out of the way
+MARGIN = (
+    0.05  # of an actuator's range, beyond its bounds: a last control on a bound is nothing out of the way
+)
 
 
 class SmoothEnvironment(gymnasium.Wrapper[FloatArray, Any, Any, Any]):
@@ -40,7 +42,9 @@ class SmoothEnvironment(gymnasium.Wrapper[FloatArray, Any, Any, Any]):
         assert isinstance(inner, gymnasium.spaces.Box)
         room = MARGIN * bounds.widths
         self.observation_space = gymnasium.spaces.Box(
-            np.append(inner.low, bounds.low - room), np.append(inner.high, bounds.high + room), dtype=np.float64
+            np.append(inner.low, bounds.low - room),
+            np.append(inner.high, bounds.high + room),
+            dtype=np.float64,
         )
         self.action_space = action_space(task)
         self._last = _rest(bounds)
@@ -106,8 +110,8 @@ def smooth(
     Args:
         env: an environment that brings its task, with controls that are a box: one of ours, or of `adapt`.
         cost: what a change by 1 costs, for each actuator [k] or for all; a change by x costs x^2 times that.
-        most_change: how much a control may change in a step, for each actuator [k] or for all. Then the actions
-            are changes: any within these bounds.
+        most_change: how much a control may change in a step, for each actuator [k] or for all. Then the
+            actions are changes: any within these bounds.
 
     """
     task = env.get_wrapper_attr("task") if hasattr(env, "has_wrapper_attr") else None

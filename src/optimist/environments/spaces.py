@@ -68,9 +68,7 @@ def control_of(task: Task, action: Any) -> FloatArray:
     return task.controls[int(action)]
 
 
-def find_controls(
-    space: spaces.Space[Any], controls: ArrayLike | Box | None
-) -> FloatArray | Box:
+def find_controls(space: spaces.Space[Any], controls: ArrayLike | Box | None) -> FloatArray | Box:
     """What may be applied: what is given, else the whole box, or 0, 1, 2, ... for discrete actions.
 
     [n_actions, k], or a box of k actuators.
@@ -81,8 +79,8 @@ def find_controls(
         return _continuous_controls(space, controls)
     if isinstance(controls, Box):
         raise ValueError(
-            f"`controls` must be a list where actions are numbered ({space}); got a Box. Leave it out, or give "
-            "one control for each action."
+            f"`controls` must be a list where actions are numbered ({space}); got a Box. Leave it out, or "
+            "give one control for each action."
         )
     if not isinstance(space, spaces.Discrete):
         raise ValueError(
@@ -112,8 +110,8 @@ def _control_box(space: spaces.Box, given: Box | None) -> Box:
     if given is None:
         if width > MOST_ACTUATORS:
             raise ValueError(
-                f"The actions of `env` must be of 1 to {MOST_ACTUATORS} numbers to be optimised; got {space}. Give "
-                f"`controls`, a list of the ones to choose from, each of {width} numbers."
+                f"The actions of `env` must be 1 to {MOST_ACTUATORS} numbers to be optimised; got {space}. "
+                f"Give `controls`, a list of the ones to choose from, each of {width} numbers."
             )
         if (_is_open(low) | _is_open(high)).any():
             raise ValueError(
@@ -127,7 +125,9 @@ def _control_box(space: spaces.Box, given: Box | None) -> Box:
             )
         return Box(low, high)
     if given.n_dims != width:
-        raise ValueError(f"`controls` must be a box of {width} actuator(s), as {space} asks; got {given.n_dims}.")
+        raise ValueError(
+            f"`controls` must be a box of {width} actuator(s), as {space} asks; got {given.n_dims}."
+        )
     for corner in (given.low, given.high):
         _require_possible(space, corner)
     return given

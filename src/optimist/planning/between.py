@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +100,9 @@ class Between(Lookahead):
             grid = self.q_function.grid
             leaves, last = self._leaves(reached, futures), self._leaves(applied, futures)
             futures[:] = self.leaving.valued(grid, leaves, last, futures.reshape(-1)).reshape(futures.shape)
-            uncertainty *= 1.0 - self.leaving.shares(grid, parents)  # what is unknown out there promises nothing
+            uncertainty *= 1.0 - self.leaving.shares(
+                grid, parents
+            )  # what is unknown out there promises nothing
         rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
         counted, values = uncertainty if self.optimistic else np.zeros(size), np.empty((n, m))
         numbers = task.discount, task.optimistic_value, task.n_actions, len(self._axes[0])
@@ -108,7 +110,7 @@ class Between(Lookahead):
         return Tried(controls, values, next_states, uncertainty[:count].reshape(n, m))
 
     def _branch(self, begun: tuple[FloatArray, ...], out: tuple[FloatArray, ...]) -> None:
-        """Follow all sequences: `out` is parents, controls, states and uncertainty of every step, and futures."""
+        """Follow all sequences: `out` is parents, controls, states, uncertainty of all steps, and futures."""
         states, controls, firsts = begun
         parents, applied, reached, uncertainty, futures = out
         values, count = self.q_function.padded_values, len(firsts)
@@ -157,9 +159,7 @@ class Between(Lookahead):
         if isinstance(self.step, Flow):
             return self.step.of_all(states)
         found = [self.step(states, action) for action in range(self.task.n_actions)]
-        unsure = [
-            np.zeros(len(states)) if one.uncertainty is None else one.uncertainty for one in found
-        ]
+        unsure = [np.zeros(len(states)) if one.uncertainty is None else one.uncertainty for one in found]
         return Successors(np.stack([one.next_states for one in found], axis=1), np.stack(unsure, axis=1))
 
     @property
@@ -189,9 +189,7 @@ class Between(Lookahead):
     @cached_property
     def _after(self) -> Lookahead:
         """What searches after the first control."""
-        return Lookahead(
-            self.task, self.step, self.q_function, self.depth - 1, self.optimistic, self.leaving
-        )
+        return Lookahead(self.task, self.step, self.q_function, self.depth - 1, self.optimistic, self.leaving)
 
 
 def sight(task: Task) -> int:
@@ -221,7 +219,7 @@ def bend(task: Task, dynamics: Dynamics, grid: Grid) -> float:
     listed = task.controls.reshape(*shape, -1)
     for actuator in range(len(shape)):
         rows = np.moveaxis(listed, actuator, 0)
-        for below, above in zip(rows[:-1], rows[1:], strict=True):
+        for below, above in pairwise(rows):
             middle = tuple(size // 2 for size in below.shape[:-1])  # the others at rest
             ends = [dynamics(states, one[middle][np.newaxis]) for one in (below, above)]
             halfway = dynamics(states, 0.5 * (below[middle] + above[middle])[np.newaxis])

@@ -85,7 +85,9 @@ class Planner:
             layout.grid, self.task, step, holding=layout.holding, leaving=leaving, optimistic=optimistic
         )
         plan = solve(tables, backup=self.backup, start=start, limits=self.limits, on_sweep=on_sweep)
-        made = self.acting_on(plan, through or step, layout, leaving=leaving, optimistic=optimistic, directly=directly)
+        made = self.acting_on(
+            plan, through or step, layout, leaving=leaving, optimistic=optimistic, directly=directly
+        )
         return replace(made, step=step, n_clipped=tables.n_clipped, mean_hold=tables.mean_hold)
 
     def acting_on(

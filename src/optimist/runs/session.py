@@ -319,14 +319,14 @@ def _require_actions(env: Environment, task: Task) -> None:
     if box is not None:
         # a bound in single precision may lie a little beside the same in double
         fits = isinstance(space, gymnasium.spaces.Box) and space.low.size == box.n_dims
-        if not fits or not (
-            np.allclose(space.low.reshape(-1), box.low, rtol=1e-6, atol=0.0)
-            and np.allclose(space.high.reshape(-1), box.high, rtol=1e-6, atol=0.0)
-        ):
+        if isinstance(space, gymnasium.spaces.Box) and fits:
+            mine, theirs = (box.low, box.high), (space.low.reshape(-1), space.high.reshape(-1))
+            fits = np.allclose(mine, theirs, rtol=1e-6, atol=0.0)
+        if not fits:
             raise ValueError(
                 f"The environment must have the actions of the task, any from {box.low.tolist()} to "
-                f"{box.high.tolist()}; got {space}. `optimist.adapt(env, controls=optimist.Box(...), ...)` makes "
-                "one that has."
+                f"{box.high.tolist()}; got {space}. `optimist.adapt(env, controls=optimist.Box(...), ...)` "
+                "makes one that has."
             )
         return
     if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions or space.start != 0:

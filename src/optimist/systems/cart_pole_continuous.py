@@ -13,5 +13,5 @@ SYSTEM = replace(
     cart_pole.SYSTEM,
     name="cart-pole-continuous",
     summary="the same with any force",
-    task=replace(cart_pole.SYSTEM.task, controls=Box([-MOST_FORCE], [MOST_FORCE])),
+    task=replace(cart_pole.SYSTEM.task, controls=Box([-MOST_FORCE], [MOST_FORCE])),  # type: ignore[arg-type]
 )

@@ -13,7 +13,7 @@ SYSTEM = replace(
     pendulum.SYSTEM,
     name="pendulum-continuous",
     summary="the same with any torque",
-    task=replace(pendulum.SYSTEM.task, controls=Box([-MOST_TORQUE], [MOST_TORQUE])),
+    task=replace(pendulum.SYSTEM.task, controls=Box([-MOST_TORQUE], [MOST_TORQUE])),  # type: ignore[arg-type]
     recipes={},
     paper_best=None,
     best_known=None,
