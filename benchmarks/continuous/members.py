@@ -72,7 +72,7 @@ def gymnasium_mountain_car(listed: bool) -> Env:
         gymnasium.make("MountainCarContinuous-v0"),
         reward=_climbed,
         is_terminal=_arrived,
-        discount=0.999,  # of about a thousand steps; with 1 standing still for ever is worth as much as arriving
+        discount=0.999,  # with 1, standing still is worth as much as arriving
         optimistic_value=100.0,
         controls=np.linspace(-1.0, 1.0, 5) if listed else None,
     )

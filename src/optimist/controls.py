@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import FloatArray, IntArray
 from optimist.box import Box
 from optimist.given import array_of, brief
 
@@ -60,6 +60,12 @@ def rounded(box: Box, controls: FloatArray) -> FloatArray:
     """
     single = np.asarray(controls, dtype=np.float32).astype(np.float64)
     return np.clip(single, box.low, box.high)
+
+
+def nearest(controls: FloatArray, listed: FloatArray) -> IntArray:
+    """The number of the nearest of the controls `listed` [n_actions, k] to each of some [n, k].  [n]"""
+    scale = np.maximum(np.ptp(listed, axis=0), 1e-300)
+    return np.asarray((((controls[:, np.newaxis] - listed) / scale) ** 2).sum(axis=2).argmin(axis=1))
 
 
 def require_within(box: Box, action: object) -> FloatArray:

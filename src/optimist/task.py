@@ -23,8 +23,14 @@ from optimist.given import (
     require_kind,
     whole,
 )
+from optimist.shown import block
 
 LARGEST_REWARD = 1e300  # sums of larger ones are not finite
+
+
+def _called(function: object) -> str:
+    """What a function is called."""
+    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 class Reward(Protocol):
@@ -141,6 +147,27 @@ class Task:
     def applied(self, actions: Actions) -> FloatArray:
         """The controls of actions, numbers of the list [n] or controls already [n, k].  [n, k]"""
         return actions if actions.ndim == 2 else self.controls[actions]
+
+    def _controls_shown(self) -> str:
+        if self.control_box is not None:
+            ends = zip(self.control_box.low, self.control_box.high, strict=True)
+            return "any of " + ", ".join(f"[{low:.4g}, {high:.4g}]" for low, high in ends)
+        return "; ".join(", ".join(f"{one:.4g}" for one in row) for row in self.controls)
+
+    def _repr_html_(self) -> str:
+        ends = "only after so many steps" if self.is_terminal is None else _called(self.is_terminal)
+        shown = {
+            "from": self.box.low,
+            "to": self.box.high,
+            "angles (axes from 0)": np.flatnonzero(self.box.periodic) if self.box.periodic.any() else None,
+            "controls": self._controls_shown(),
+            "reward": _called(self.reward),
+            "ends": ends,
+            "discount": self.discount,
+            "optimistic value": self.optimistic_value,
+            "most steps": self.max_steps,
+        }
+        return block(f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions", shown)
 
     def rewards(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The reward function, its answer checked.  [n]"""

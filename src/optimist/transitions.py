@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import Action, Actions, BoolArray, FloatArray
+from optimist.controls import nearest
 from optimist.given import array_of
 
 
@@ -110,9 +111,7 @@ class Transitions:
         """The same with the number of the nearest control `listed` [n_actions, k] as the action."""
         if not self.are_controls:
             return self
-        scale = np.maximum(np.ptp(listed, axis=0), 1e-300)
-        gaps = ((self.actions[:, np.newaxis] - listed) / scale) ** 2
-        return replace(self, actions=gaps.sum(axis=2).argmin(axis=1))
+        return replace(self, actions=nearest(self.actions, listed))
 
     @property
     def begins(self) -> NDArray[np.bool_]:

@@ -34,7 +34,7 @@ from tests.runs.recording import (
 )
 
 PROBLEM = "pendulum-continuous"
-STEPS = 48
+STEPS = 36
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_the_record_holds_the_controls_themselves(finished: Path) -> None:
     assert check(finished).ok
 
 
-@pytest.mark.parametrize("instant", [0, 4, 5, 21, 47])
+@pytest.mark.parametrize("instant", [0, 5, 33])
 def test_resumed_without_a_checkpoint_it_ends_as_undisturbed(
     tmp_path: Path, finished: Path, undisturbed: Recorded, instant: int
 ) -> None:

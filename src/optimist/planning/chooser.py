@@ -13,7 +13,6 @@ import numpy as np
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import ONE_STEP, Discretisation, Layout
-from optimist.planning.between import sight
 from optimist.planning.memory import require_memory
 from optimist.planning.placement import CLOSE, LOOSE, allot, place, resized, roughness
 from optimist.planning.planner import Planned
@@ -58,8 +57,7 @@ class Chooser:
     def last(self) -> tuple[str, ...]:
         """The others, and those that are tried only once the model has settled."""
         others = tuple(kind for kind in self.kinds if kind not in self.placed)
-        sight = ("short sight",) if self.depth is None else ()
-        return (*others, *sight, POLISHED) if self.kinds or sight else ()
+        return (*others, POLISHED) if self.kinds else ()
 
     def challenger(self, kind: str, kept: Planned, states: FloatArray) -> Layout | None:
         """The layout in use but for one thing; nodes are placed by `states` [n, d] that were visited.
@@ -69,9 +67,6 @@ class Chooser:
         layout, first = kept.layout, self.first()
         if kind == "single steps":  # or back
             return replace(layout, holding=ONE_STEP if layout.holding != ONE_STEP else first.holding)
-        if kind == "short sight":  # or back
-            near = max(1, sight(self.task) // 2)
-            return replace(layout, depth=near if layout.depth is None else None)
         if kind == POLISHED:
             return self._polished(layout)
         grid = first.grid

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.planning.policy import Policy
+from optimist.planning.policy import Acting, Policy, begun
 from optimist.steps import Imagined
 from optimist.task import Task
 
@@ -55,7 +55,12 @@ class Starts(NamedTuple):
 
 
 def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> Rehearsal:
-    """Episodes in imagination, as long as real ones.
+    """Episodes in imagination, as long as real ones."""
+    return imagine(task, begun(policy, starts.states), imagined, starts)
+
+
+def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> Rehearsal:
+    """The same of a policy that has prepared.
 
     A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
     expected of it.
@@ -68,7 +73,7 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
     for _ in range(task.max_steps):
         if not going.size:
             break
-        controls = by_rows(lambda some: task.applied(policy.greedy(some)), unsaid, states)
+        controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, going)
         acted = np.isfinite(controls).all(axis=1)
         controls = np.where(acted[:, np.newaxis], controls, task.controls[-1])
         with np.errstate(all="ignore"):
@@ -91,7 +96,7 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
 
 
 def by_rows(
-    ask: Callable[..., NDArray[Any]], nothing: float | list[float], *arrays: FloatArray
+    ask: Callable[..., NDArray[Any]], nothing: float | list[float], *arrays: NDArray[Any]
 ) -> NDArray[Any]:
     """What `ask` says of rows [n, ...]; `nothing` for those of which it cannot say anything.  [n, ...]"""
     try:
