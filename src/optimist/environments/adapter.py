@@ -94,7 +94,7 @@ class AdaptedEnvironment(gymnasium.Wrapper[FloatArray, Any, Any, Any]):
         if self.task.control_box is None:
             return self._commands[int(action)].copy()
         space = self.env.action_space
-        return control.astype(space.dtype).reshape(space.shape)  # type: ignore[arg-type]
+        return control.astype(space.dtype).reshape(space.shape)
 
 
 def adapt(

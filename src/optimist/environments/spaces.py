@@ -65,7 +65,7 @@ def control_of(task: Task, action: Any) -> FloatArray:
         return require_within(task.control_box, action)
     if not spaces.Discrete(task.n_actions).contains(action):
         raise ValueError(f"The action must be one of 0 to {task.n_actions - 1}; got {action!r}.")
-    return task.controls[int(action)]
+    return np.asarray(task.controls[int(action)])
 
 
 def find_controls(space: spaces.Space[Any], controls: ArrayLike | Box | None) -> FloatArray | Box:
