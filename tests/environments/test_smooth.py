@@ -10,7 +10,7 @@ import pytest
 import optimist
 from optimist import Discretisation, GPRMax
 from optimist.environments.system_environment import SystemEnvironment
-from tests.runs.recording import SMALL
+from tests.runs.recording import SMALL, ShortSystem
 
 
 def free() -> SystemEnvironment:
@@ -65,11 +65,10 @@ def test_what_costs_is_done_less() -> None:
 
 def test_it_is_learned_and_resumed_like_any_other(tmp_path: Any) -> None:
     settings = SMALL.model_copy(update={"grid": Discretisation(nodes=(7, 7, 5))})
-    task = optimist.smooth(free(), cost=0.1)
 
     def learned(directory: Any, *stops: int) -> Any:
         for number, stop in enumerate(stops):
-            env = optimist.smooth(free(), cost=0.1)
+            env = optimist.smooth(ShortSystem("pendulum-continuous", 12), cost=0.1)
             agent = (
                 GPRMax(env, settings=settings, run=directory)
                 if number == 0
@@ -83,7 +82,7 @@ def test_it_is_learned_and_resumed_like_any_other(tmp_path: Any) -> None:
     at_once, twice = learned(tmp_path / "one", 14), learned(tmp_path / "two", 9, 14)
     np.testing.assert_array_equal(at_once.next_states, twice.next_states)
     np.testing.assert_array_equal(at_once.actions, at_once.next_states[:, 2:])
-    assert task.axis_names[-1] == "last control 0"
+    assert optimist.smooth(free(), cost=0.1).axis_names[-1] == "last control 0"
 
 
 def test_what_cannot_be_smoothed_is_refused() -> None:
