@@ -45,7 +45,7 @@ def turned(states: Floats, *angles: int) -> Floats:
 
 
 class Stranger(gymnasium.Env[Floats, Any]):
-    """Starts near one place; every step is one of the controls, or (continuous) any action in [-1, 1]."""
+    """Starts near one place; every step is one of the controls, or (continuous) any between -1 and 1."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
@@ -60,10 +60,11 @@ class Stranger(gymnasium.Env[Floats, Any]):
         reach: Floats,  # [d], no state is further from 0
         controls: Floats | None = None,  # [n_actions, k]; None: continuous
         angles: tuple[int, ...] = (),
+        n_actuators: int = 1,  # of continuous actions
     ) -> None:
         self.observation_space = gymnasium.spaces.Box(-reach, reach, dtype=np.float64)
         if controls is None:
-            self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+            self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (n_actuators,), np.float32)
         else:
             self.action_space = gymnasium.spaces.Discrete(len(controls))
         self.state = start.copy()  # [d]

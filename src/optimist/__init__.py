@@ -1,8 +1,9 @@
 """Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
 
-GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable, `plan`
-plans with known dynamics, `check` looks whether a recorded run is whole, `export` writes it for other
-programs. Importing the package registers its environments with Gymnasium.
+GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable,
+`smooth` has changes of control cost, `plan` plans with known dynamics, `check` looks whether a recorded run
+is whole, `export` writes it for other programs. Importing the package registers its environments with
+Gymnasium.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from optimist.box import Box
     from optimist.discretisation import Discretisation
     from optimist.environments.adapter import adapt
+    from optimist.environments.smooth import smooth
     from optimist.exports import export
     from optimist.grid import Grid
     from optimist.learner import GPRMax
@@ -38,6 +40,7 @@ __all__ = [
     "check",
     "export",
     "plan",
+    "smooth",
     "__version__",
 ]
 
@@ -52,6 +55,7 @@ _HOMES = {
     "check": "optimist.runs.check",
     "export": "optimist.exports",
     "plan": "optimist.planning",
+    "smooth": "optimist.environments.smooth",
 }
 
 

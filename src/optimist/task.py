@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from optimist.arrays import BoolArray, FloatArray
+from optimist.arrays import Actions, BoolArray, FloatArray
 from optimist.box import Box
+from optimist.controls import checked_box, lattice
 from optimist.given import (
     GivenError,
     array_of,
+    brief,
     called,
     numbers,
     real,
@@ -49,7 +52,9 @@ class Task:
 
     Args:
         box: the states of interest. Successors outside are clipped to it, and counted.
-        controls: the control applied by each action, [n_actions, k]; a flat list means k = 1.
+        controls: the control applied by each action, [n_actions, k]; a flat list means k = 1. Or a `Box` of
+            one to three actuators: any control within its bounds may be applied. Then `controls` becomes the
+            short list that is planned with, and `control_box` says the bounds.
         reward: batched reward of a transition.
         discount: in (0, 1]; 1 needs a terminal set.
         optimistic_value: the best value any state can have (the paper's V_MAX); what the planner
@@ -57,18 +62,36 @@ class Task:
         is_terminal: batched predicate of the states that end an episode, if any do.
         max_steps: episodes are cut off after so many steps. With discount 1 it also bounds the
             values from below (a state that never terminates has no finite value otherwise).
+        control_box: not to be given: `controls` is a list or a box.
 
     """
 
     box: Box
-    controls: FloatArray  # [n_actions, k]
+    controls: FloatArray  # [n_actions, k]; given as a list or a Box
     reward: Reward
     discount: float
     optimistic_value: float
     is_terminal: Terminal | None = None
     max_steps: int = 500
+    control_box: Box | None = None  # [k]; None: nothing but the controls listed may be applied
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        box: Box,
+        controls: ArrayLike | Box,
+        reward: Reward,
+        discount: float,
+        optimistic_value: float,
+        is_terminal: Terminal | None = None,
+        max_steps: int = 500,
+        control_box: Box | None = None,
+    ) -> None:
+        given = (box, controls, reward, discount, optimistic_value, is_terminal, max_steps, control_box)
+        for name, value in zip(self.__dataclass_fields__, given, strict=True):
+            object.__setattr__(self, name, value)
+        self._check(controls)
+
+    def _check(self, controls: ArrayLike | Box) -> None:
         require_kind("`box`", self.box, Box)
         require_callable("`reward`", self.reward)
         if self.is_terminal is not None:
@@ -76,16 +99,9 @@ class Task:
         for name in ("discount", "optimistic_value"):
             object.__setattr__(self, name, real(f"`{name}`", getattr(self, name)))
         object.__setattr__(self, "max_steps", whole("`max_steps`", self.max_steps, 1))
-        controls = array_of("`controls`", self.controls)
-        if controls.ndim == 1:
-            controls = controls[:, np.newaxis]
-        if controls.ndim != 2 or controls.size == 0 or not np.isfinite(controls).all():
-            raise ValueError(
-                "`controls` must be a non-empty list of finite controls, one row per action; "
-                f"got shape {controls.shape}."
-            )
-        controls.setflags(write=False)
-        object.__setattr__(self, "controls", controls)
+        listed = self._listed(controls)
+        listed.setflags(write=False)
+        object.__setattr__(self, "controls", listed)
         if not 0.0 < self.discount <= 1.0:
             raise ValueError(f"`discount` must be in (0, 1]; got {self.discount}.")
         if self.discount == 1.0 and self.is_terminal is None:
@@ -96,10 +112,47 @@ class Task:
         if not abs(self.optimistic_value) <= LARGEST_REWARD:
             raise ValueError(f"`optimistic_value` must be finite; got {self.optimistic_value}.")
 
+    def _listed(self, given: ArrayLike | Box) -> FloatArray:
+        """The controls that are planned with; a box that was given instead is kept.  [n_actions, k]"""
+        if isinstance(given, Box) and self.control_box is None:
+            object.__setattr__(self, "control_box", checked_box(given))
+            return lattice(given)
+        if isinstance(given, list | tuple) and any(isinstance(one, Box) for one in given):
+            raise ValueError(
+                f"`controls` must be a list of controls or one Box, not both; got {brief(given)}. Give a Box "
+                "to have any control within its bounds, a list to have those alone."
+            )
+        controls = array_of("`controls`", given)
+        if controls.ndim == 1:
+            controls = controls[:, np.newaxis]
+        if controls.ndim != 2 or controls.size == 0 or not np.isfinite(controls).all():
+            raise ValueError(
+                "`controls` must be a non-empty list of finite controls, one row per action; "
+                f"got shape {controls.shape}."
+            )
+        if self.control_box is not None:  # a task that is made of another one says both
+            require_kind("`control_box`", self.control_box, Box)
+            if not np.array_equal(controls, lattice(checked_box(self.control_box))):
+                raise ValueError(
+                    "`controls` must be a list or a Box, not both; got a list and `control_box`. Give the "
+                    "Box as `controls` to have any control within its bounds."
+                )
+        return controls
+
     @property
     def n_actions(self) -> int:
         """Number of actions."""
         return int(self.controls.shape[0])
+
+    def applied(self, actions: Actions) -> FloatArray:
+        """The controls of actions, numbers of the list [n] or controls already [n, k].  [n, k]"""
+        return actions if actions.ndim == 2 else self.controls[actions]
+
+    def _controls_shown(self) -> str:
+        if self.control_box is not None:
+            ends = zip(self.control_box.low, self.control_box.high, strict=True)
+            return "any of " + ", ".join(f"[{low:.4g}, {high:.4g}]" for low, high in ends)
+        return "; ".join(", ".join(f"{one:.4g}" for one in row) for row in self.controls)
 
     def _repr_html_(self) -> str:
         ends = "only after so many steps" if self.is_terminal is None else _called(self.is_terminal)
@@ -107,7 +160,7 @@ class Task:
             "from": self.box.low,
             "to": self.box.high,
             "angles (axes from 0)": np.flatnonzero(self.box.periodic) if self.box.periodic.any() else None,
-            "controls": "; ".join(", ".join(f"{one:.4g}" for one in row) for row in self.controls),
+            "controls": self._controls_shown(),
             "reward": _called(self.reward),
             "ends": ends,
             "discount": self.discount,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.arrays import BoolArray, FloatArray
+from optimist.arrays import Action, Actions, BoolArray, FloatArray
+from optimist.controls import nearest
 from optimist.given import array_of
 
 
@@ -17,11 +18,15 @@ class Transition:
     """One step of an environment."""
 
     state: FloatArray  # [d]
-    action: int
+    action: Action  # a number of the task's list, or the control itself [k]
     reward: float
     next_state: FloatArray  # [d]
     terminated: bool
     truncated: bool
+
+    def goes_on_from(self, state: FloatArray) -> bool:
+        """Whether `state` [d] is where it led, in the same episode."""
+        return not (self.terminated or self.truncated) and np.array_equal(self.next_state, state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +34,7 @@ class Transitions:
     """Many of them, checked: finite, and of one length."""
 
     states: FloatArray  # [n, d]
-    actions: NDArray[np.int64]  # [n]
+    actions: Actions  # [n], numbers of the task's list; or [n, k], the controls themselves
     rewards: FloatArray  # [n]
     next_states: FloatArray  # [n, d]
     terminated: BoolArray  # [n]
@@ -38,9 +43,14 @@ class Transitions:
 
     def __post_init__(self) -> None:
         actions = np.asarray(self.actions)
-        if not np.issubdtype(actions.dtype, np.integer) and actions.size:
+        if not np.issubdtype(actions.dtype, np.integer) and actions.size and actions.ndim != 2:
             raise ValueError(f"`actions` must be whole numbers; got {actions.dtype}.")
-        kinds = {"actions": np.int64, "terminated": np.bool_, "truncated": np.bool_, "begun": np.bool_}
+        kinds = {
+            "actions": np.float64 if actions.ndim == 2 else np.int64,
+            "terminated": np.bool_,
+            "truncated": np.bool_,
+            "begun": np.bool_,
+        }
         for name in self.__dataclass_fields__:
             given = getattr(self, name)
             if name == "begun" and given is None:
@@ -51,7 +61,8 @@ class Transitions:
             column.setflags(write=False)
             object.__setattr__(self, name, column)
         shape = self.states.shape
-        columns = [self.actions, self.rewards, self.terminated, self.truncated]
+        actions = self.actions[:, 0] if self.are_controls else self.actions
+        columns = [actions, self.rewards, self.terminated, self.truncated]
         columns += [] if self.begun is None else [self.begun]
         if len(shape) != 2 or self.next_states.shape != shape or any(c.shape != shape[:1] for c in columns):
             raise ValueError(
@@ -62,11 +73,12 @@ class Transitions:
             ("states", self.states),
             ("next_states", self.next_states),
             ("rewards", self.rewards[:, np.newaxis]),
+            ("actions", self.actions.reshape(len(self.actions), -1)),
         ):
             bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
             if bad.size:
                 raise ValueError(f"`{name}` must be finite; got {values[bad[0]].tolist()} in row {bad[0]}.")
-        if self.actions.size and self.actions.min() < 0:
+        if not self.are_controls and self.actions.size and self.actions.min() < 0:
             row = int(self.actions.argmin())
             raise ValueError(f"`actions` must not be negative; got {self.actions[row]} in row {row}.")
 
@@ -76,7 +88,7 @@ class Transitions:
         listed = list(rows)
         return cls(
             states=np.array([row.state for row in listed], dtype=np.float64),
-            actions=np.array([row.action for row in listed], dtype=np.int64),
+            actions=np.array([row.action for row in listed], dtype=_kind(listed)),
             rewards=np.array([row.reward for row in listed], dtype=np.float64),
             next_states=np.array([row.next_state for row in listed], dtype=np.float64),
             terminated=np.array([row.terminated for row in listed], dtype=np.bool_),
@@ -84,11 +96,26 @@ class Transitions:
         )
 
     @classmethod
-    def stepped(cls, states: FloatArray, actions: NDArray[np.int64], next_states: FloatArray) -> Transitions:
+    def stepped(cls, states: FloatArray, actions: Actions, next_states: FloatArray) -> Transitions:
         """Transitions of which only states and actions matter."""
         n = len(states)
         nothing = np.zeros(n, dtype=np.bool_)
         return cls(states, actions, np.zeros(n), next_states, nothing, nothing)
+
+    @property
+    def are_controls(self) -> bool:
+        """Whether `actions` are the controls themselves."""
+        return self.actions.ndim == 2
+
+    def controls(self, listed: FloatArray) -> FloatArray:
+        """What was applied, where actions are numbers of the controls `listed` [n_actions, k].  [n, k]"""
+        return np.asarray(self.actions) if self.are_controls else listed[self.actions]
+
+    def numbered(self, listed: FloatArray) -> Transitions:
+        """The same with the number of the nearest control `listed` [n_actions, k] as the action."""
+        if not self.are_controls:
+            return self
+        return replace(self, actions=nearest(self.actions, listed))
 
     @property
     def begins(self) -> NDArray[np.bool_]:
@@ -122,9 +149,21 @@ class Transitions:
             self.states, self.actions, self.rewards, self.next_states, self.terminated, self.truncated,
         )  # fmt: skip
         return [
-            Transition(row[0], int(row[1]), float(row[2]), row[3], bool(row[4]), bool(row[5]))
+            Transition(
+                row[0],
+                row[1] if self.are_controls else int(row[1]),
+                float(row[2]),
+                row[3],
+                bool(row[4]),
+                bool(row[5]),
+            )
             for row in zip(*columns, strict=True)
         ]
 
     def __len__(self) -> int:
         return len(self.states)
+
+
+def _kind(rows: list[Transition]) -> type:
+    """Of the actions of some transitions."""
+    return np.int64 if not rows or isinstance(rows[0].action, int | np.integer) else np.float64

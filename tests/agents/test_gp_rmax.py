@@ -87,7 +87,7 @@ def lived(agent: GPRMaxAgent, count: int, start: FloatArray) -> list[Moment]:
     """A run of its own choices; where it was after every step."""
     moments, state = [Moment(0, None)], start
     for _ in range(count):
-        transition = world(state, agent.act(state))
+        transition = world(state, int(agent.act(state)))
         agent.observe(transition)
         if agent.due:
             agent.update()
@@ -113,7 +113,7 @@ def flow_of(agent: GPRMaxAgent) -> Flow:
 
 
 def test_before_the_first_plan_actions_are_uniform_over_seeds() -> None:
-    counts = np.bincount([made(seed=seed).act(HERE) for seed in range(600)], minlength=3)
+    counts = np.bincount([int(made(seed=seed).act(HERE)) for seed in range(600)], minlength=3)
     assert chisquare(counts).pvalue > 0.001
 
 
@@ -121,7 +121,7 @@ def test_before_the_first_plan_actions_are_uniform_over_time() -> None:
     agent = made(settings_for(preset="paper").model_copy(update={"replan_every": 1000}))
     actions = []
     for transition in walk(600):
-        actions.append(agent.act(HERE))
+        actions.append(int(agent.act(HERE)))
         agent.observe(transition)
     counts = np.bincount(actions, minlength=3)
     assert chisquare(counts).pvalue > 0.001
@@ -151,7 +151,7 @@ def test_ties_are_broken_uniformly_and_among_the_best_only() -> None:
     assert values[0] < -0.1
     actions = []
     for transition in walk(300):
-        actions.append(agent.act(state))
+        actions.append(int(agent.act(state)))
         agent.observe(transition)  # seen, not yet learned from
     counts = np.bincount(actions, minlength=3)
     assert counts[0] == 0

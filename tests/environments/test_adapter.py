@@ -13,6 +13,7 @@ from gymnasium import spaces
 from optimist import Discretisation, GPRMax, plan
 from optimist.agents import AgentSettings
 from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.environments.adapter import AdaptedEnvironment, adapt
 
 POLE_LIMIT = 12.0 * 2.0 * np.pi / 360.0
@@ -567,12 +568,31 @@ def test_other_action_spaces_are_refused(space: spaces.Space[Any]) -> None:
     refused(Spot(action_space=space), f"must be Discrete or a Box; got {name}.*ActionWrapper")
 
 
-def test_continuous_actions_without_controls_are_refused() -> None:
-    given = {"state": angle_and_rate, "low": [-np.pi, -8.0], "high": [np.pi, 8.0]}
-    match = r"`controls` must be given when actions are continuous.*`controls=np.linspace\(-2, 2, 5\)`"
-    refused(gymnasium.make("Pendulum-v1"), match, **given)
-    two = Spot(action_space=spaces.Box(-1.0, 1.0, (2,)))
-    refused(two, r"each of 2 number.*`controls=\[\[-1.0, -1.0\], \[0.0, 0.0\], \[1.0, 1.0\]\]`")
+def test_continuous_actions_need_no_controls() -> None:
+    env = pendulum(controls=None)
+    assert env.task.control_box == Box([-2.0], [2.0])
+    assert env.action_space == env.env.action_space
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    with pytest.raises(ValueError, match=r"1 number\(s\) within \[-2.0\] and \[2.0\]; got \[3.0\]"):
+        env.step([3.0])
+    narrow = pendulum(controls=Box([-1.0], [0.5]))
+    assert narrow.action_space == spaces.Box(-1.0, 0.5, (1,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("space", "controls", "match"),
+    [
+        (spaces.Box(-1.0, 1.0, (4,)), None, r"1 to 3 numbers.*Give `controls`, a list .* each of 4"),
+        (spaces.Box(-np.inf, 1.0, (1,)), None, r"finite bounds.*optimist.Box\(low=\[\?\], high=\[1\]\)"),
+        (spaces.Box(0, 9, (1,), np.int64), None, r"must be real numbers.*np.linspace\(0, 9, 5\)"),
+        (spaces.Box(-1.0, 1.0, (2,)), Box([-1.0], [1.0]), r"box of 2 actuator\(s\).*got 1"),
+        (spaces.Box(-1.0, 1.0, (1,)), Box([-1.0], [2.0]), r"within the bounds .*got \[2.0\]"),
+        (spaces.Discrete(3), Box([-1.0], [1.0]), r"must be a list where actions are numbered.*got a Box"),
+    ],
+)
+def test_boxes_of_controls_that_do_not_fit_are_refused(space: Any, controls: Any, match: str) -> None:
+    refused(Spot(action_space=space), match, controls=controls)
 
 
 def test_controls_the_environment_would_cut_off_are_refused() -> None:

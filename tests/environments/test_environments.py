@@ -151,7 +151,11 @@ def test_spaces_are_those_of_the_system(system: System) -> None:
     assert space.dtype == np.float64
     np.testing.assert_array_equal(space.low, system.observation_box.low)
     np.testing.assert_array_equal(space.high, system.observation_box.high)
-    assert environment.action_space == gymnasium.spaces.Discrete(len(system.task.controls))
+    box = system.task.control_box
+    if box is None:
+        assert environment.action_space == gymnasium.spaces.Discrete(len(system.task.controls))
+    else:
+        assert environment.action_space == gymnasium.spaces.Box(box.low, box.high, dtype=np.float64)
 
 
 @EVERY_SYSTEM
@@ -163,7 +167,8 @@ def test_steps_are_those_of_the_dynamics(system: System) -> None:
         action = int(stream.integers(system.task.n_actions))
         states, controls = observation[np.newaxis], system.task.controls[[action]]
         expected = system.dynamics(states, controls)
-        observation, reward, terminated, truncated, _ = environment.step(np.int64(action))
+        said = np.int64(action) if system.task.control_box is None else controls[0]
+        observation, reward, terminated, truncated, _ = environment.step(said)
         np.testing.assert_array_equal(observation, expected[0])
         assert observation.dtype == np.float64
         assert observation in environment.observation_space
@@ -290,7 +295,11 @@ def test_a_bad_action_is_refused(system: System, action: Any) -> None:
     environment = SystemEnvironment(system.name)
     environment.reset(seed=0)
     last = system.task.n_actions - 1
-    with pytest.raises((TypeError, ValueError), match=rf"action must be one of 0 to {last}; got "):
+    words = rf"action must be one of 0 to {last}; got "
+    if system.task.control_box is not None:
+        words = r"action must be 1 number\(s\) within .*; got "
+        action = action if isinstance(action, str | None) else 1000.0 + action
+    with pytest.raises((TypeError, ValueError), match=words):
         environment.step(action)
 
 

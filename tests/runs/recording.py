@@ -43,7 +43,7 @@ SMALL = AgentSettings(
 class Recorded:
     """What a run left behind; two runs are the same when these are equal, bit for bit."""
 
-    transitions: tuple[tuple[bytes, int, bytes, bytes, bool, bool], ...]
+    transitions: tuple[tuple[bytes, bytes, bytes, bytes, bool, bool], ...]
     episodes: tuple[EpisodeRow, ...]
     plans: tuple[tuple[Any, ...], ...]  # what was rehearsed among it
     q_values: bytes
@@ -51,10 +51,10 @@ class Recorded:
     document: dict[str, Any]  # ... what is held for open, what is expected
 
 
-def bits(transition: Transition) -> tuple[bytes, int, bytes, bytes, bool, bool]:
+def bits(transition: Transition) -> tuple[bytes, bytes, bytes, bytes, bool, bool]:
     return (
         transition.state.tobytes(),
-        transition.action,
+        np.asarray(transition.action).tobytes(),
         np.float64(transition.reward).tobytes(),
         transition.next_state.tobytes(),
         transition.terminated,

@@ -145,7 +145,7 @@ def wrongs(number: int) -> list[str]:
     for _ in range(EPISODES):
         state = stream.uniform(task.box.low, task.box.high)
         for step in range(STEPS):
-            action = agent.act(state)
+            action = int(agent.act(state))
             after = system.step(state, action, stream)
             paid = float(task.reward(state[None], task.controls[[action]], after[None])[0])
             ends = task.is_terminal is not None and bool(task.is_terminal(after[None])[0])

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from optimist.agents.plan_map import PlanMap
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, FloatArray
 from optimist.models.drift import Drift
 from optimist.models.model import Packed
 from optimist.planning import Policy
@@ -64,8 +64,8 @@ class Agent(Protocol):
         """Transitions after which it stopped learning; None while it goes on."""
         ...
 
-    def act(self, state: FloatArray) -> int:
-        """The action to try in `state` [d]."""
+    def act(self, state: FloatArray) -> Action:
+        """The action to try in `state` [d]: a number of the list, or a control [k] where they are a box."""
         ...
 
     def observe(self, transition: Transition) -> None:

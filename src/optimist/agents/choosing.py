@@ -16,11 +16,12 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.model import DrawnModel, imagined_by, imagined_if
 from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
+from optimist.planning.between import BENT, Between, bend
 from optimist.planning.contest import Contest, TryOut, Won
 from optimist.planning.leaving import Leaving, seen_leaving
 from optimist.planning.rehearsal import Expectation, Starts, from_around, kinds_of
 from optimist.planning.sights import Sights
-from optimist.steps import Successors
+from optimist.steps import Dynamics, Successors
 from optimist.task import Task
 from optimist.transitions import Transitions
 
@@ -50,8 +51,14 @@ class Rehearsed:
             "until_crossed": layout.holding.until_crossed,
             "mean_hold": self.planned.mean_hold,
             "lookahead": getattr(self.planned.policy, "depth", 0),
+            **self._between(),
             "tried": [[name, total if np.isfinite(total) else None] for name, total in self.won.tried],
         }
+
+    def _between(self) -> dict[str, Any]:
+        """Of controls that are a box: whether those between the listed ones are interpolated."""
+        policy = self.planned.policy
+        return {"interpolated": policy.directly is None} if isinstance(policy, Between) else {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +95,8 @@ class Choosing:
             flow = flow_of(model, layout.grid)
             predicting += perf_counter() - began
             start = None if before is None else before.spread(layout.grid)
-            return self.planner.plan(flow, layout, start=start, leaving=leaving)
+            directly = self.directly(model, layout.grid)
+            return self.planner.plan(flow, layout, start=start, leaving=leaving, directly=directly)
 
         made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
         try_out = self.stage(model, seen)
@@ -107,6 +115,12 @@ class Choosing:
             return kinds[: max(options.challengers, len(self.chooser.placed))]
         first, count = n_updates * options.challengers, min(options.challengers, len(kinds))
         return [kinds[(first + turn) % len(kinds)] for turn in range(count)]
+
+    def directly(self, model: Model, grid: Grid) -> Dynamics | None:
+        """The model itself, for controls between those of the list, where a straight line does not do."""
+        if self.task.control_box is None or bend(self.task, model.predict, grid) <= BENT:
+            return None
+        return model.predict
 
     def leaving(self, seen: Transitions, worst: float) -> Leaving | None:
         """Through which sides of the box it has been seen to leave; an episode that ended has not left."""

@@ -10,8 +10,8 @@ Learning that has stopped goes on when a transition surprises: a model can settl
 side of a symmetric problem and be wrong on the other. Drift is measured per planned step (`hold` steps),
 since that is where it does harm.
 
-What is chosen on purpose: before the first plan actions are uniformly random, and so are ties (within
-1e-9); always taking the first of equals would starve the others of data. Random numbers come from streams
+On purpose actions are random before the first plan, and so are ties (within 1e-9): always taking the first
+of equals would starve the others of data. Random numbers come from streams
 derived of (seed, purpose, number of transitions), so an agent is a function of its settings, seed and
 transitions: nothing else needs to be saved.
 
@@ -34,15 +34,18 @@ from optimist.agents.knowledge import Knowledge
 from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
-from optimist.arrays import FloatArray
+from optimist.agents.sleep import Sleep
+from optimist.arrays import Action, FloatArray, IntArray
+from optimist.controls import rounded
 from optimist.discretisation import Holding, Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Arrays, Packed, imagined_by
-from optimist.planning import Flow, Lookahead, Plan, QFunction, rehearse
-from optimist.planning.rehearsal import Expectation, Starts, kinds_of
+from optimist.planning import Flow, Lookahead, Plan, QFunction
+from optimist.planning.between import Between
+from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
 from optimist.steps import Successors
 from optimist.task import Task
@@ -51,7 +54,6 @@ from optimist.transitions import Transition, Transitions
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
 TIE = 1e-9
 NEWS = 5  # transitions that make a new plan worth while at the end of an episode
-ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
 UNKNOWN = 0.5  # uncertainty of a state and action from which trying it is news
 
 
@@ -68,6 +70,7 @@ class GPRMaxAgent:
         self.planner.require_fits(self._first)
         self._unpacking = Unpacking(settings, self.chooser, self._first)
         self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
+        self._sleep = Sleep(self._choosing)
         self.transitions: list[Transition] = []
         self.doubts = Doubts(task)
         self._woken = False  # by the last transition
@@ -118,15 +121,34 @@ class GPRMaxAgent:
         """The best it knows, without exploring; a ValueError before the first plan."""
         return self.known().best_sights
 
-    def act(self, state: FloatArray) -> int:
+    def act(self, state: FloatArray) -> Action:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
+        if self.task.control_box is not None:
+            return self._control(state)
         best = np.arange(self.task.n_actions)
         if self.knowledge is not None:
             values = self._values(self.knowledge, self.doubts.readings.plausible(state))
             best = np.flatnonzero(values >= values.max() - TIE)
+        return self._one_of(best)
+
+    def _one_of(self, best: IntArray) -> int:
         if best.size == 1:
             return int(best[0])
         return int(np.random.default_rng([self.seed, ACTION_STREAM, self.n_transitions]).choice(best))
+
+    def _control(self, state: FloatArray) -> FloatArray:
+        """The control to try where they are a box; the best of those tried first is looked around.  [k]"""
+        box = self.task.control_box
+        assert box is not None
+        here = self.doubts.readings.plausible(state)
+        policy = None if self.knowledge is None else self._look(self.knowledge, here)
+        if not isinstance(policy, Between):  # listed ones do
+            values = np.zeros(self.task.n_actions) if policy is None else policy(here[np.newaxis])[0]
+            best = np.flatnonzero(values >= values.max() - TIE)
+            return rounded(box, self.task.controls[self._one_of(best)])
+        tried = policy.trying(here[np.newaxis])
+        best = np.flatnonzero(tried.values[0] >= tried.values[0].max() - TIE)
+        return np.asarray(policy.finest(tried, np.array([self._one_of(best)]))[0])
 
     def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
         """Of all actions [n_actions]; where they lead is kept for when it has happened."""
@@ -139,10 +161,8 @@ class GPRMaxAgent:
 
     def _look(self, knowledge: Knowledge, state: FloatArray) -> QFunction | Lookahead:
         """How far: as is best from where the episode began, or from where it was when the plan was made."""
-        first = (
-            self._begun if self.transitions and _goes_on(self.transitions[-1], state) else self.n_transitions
-        )
-        since = max(first, knowledge.n_transitions)
+        here = not (self.transitions and self.transitions[-1].goes_on_from(state))
+        since = max(self.n_transitions if here else self._begun, knowledge.n_transitions)
         if since < self.n_transitions:
             state = self.doubts.readings.plausible(self.transitions[since].state)
         if self._looking is None or not np.array_equal(self._looking[0], state):
@@ -151,7 +171,7 @@ class GPRMaxAgent:
 
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
-        begins = not (self.transitions and _goes_on(self.transitions[-1], transition.state))
+        begins = not (self.transitions and self.transitions[-1].goes_on_from(transition.state))
         if begins:
             self._begun = self.n_transitions
         self.transitions.append(transition)
@@ -166,8 +186,14 @@ class GPRMaxAgent:
             return
         if woken:
             knowledge = self.knowledge = replace(knowledge, drifts=())
-        if knowledge.settled and (transition.terminated or transition.truncated):
-            knowledge = self._after_episode(knowledge)
+        whole = self._begun >= knowledge.n_transitions  # the plan did not change on the way
+        whole &= transition.terminated or transition.truncated
+        if (
+            knowledge.settled
+            and whole
+            and self._sleep.disappointed(knowledge, self.transitions[self._begun :])
+        ):
+            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         if begins and knowledge.settled and self._begins_unlike(knowledge, transition.state):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition)
@@ -177,43 +203,32 @@ class GPRMaxAgent:
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
 
-    def _after_episode(self, knowledge: Knowledge) -> Knowledge:
-        """Wake up if the episode that just ended earned clearly less than it should have from its start."""
-        first = int(np.flatnonzero(Transitions.of(self.transitions).begins)[-1])
-        if first < knowledge.n_transitions:
-            return knowledge  # the plan changed on the way
-        earned = sum(row.reward for row in self.transitions[first:])
-        start = Starts.alike(self.transitions[first].state[np.newaxis])
-        heard = rehearse(self.task, knowledge.sights, imagined_by(knowledge.model), start)
-        allowed = self.settings.stopping.disappointment * abs(heard.total)
-        if np.isfinite(heard.total) and earned >= heard.total - allowed:
-            return knowledge
-        self.knowledge = replace(knowledge, settled=False, drifts=())
-        return self.knowledge
-
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
-        """Whether an episode from `start` [d] is like none before, and may earn far less than they do.
-
-        The plan may be none for there, or nobody can say how it will go.
-        """
-        if not self.settings.planning.rehearse:
-            return False
-        seen, box = self.doubts.of(self.transitions[: knowledge.n_transitions]), self.task.box
-        apart = np.abs(box.displacement(seen.states[seen.begins], start)) / box.widths
-        if (apart <= ALIKE).all(axis=1).any():
-            return False
-        expected = float(knowledge.expectation)
-        asked = knowledge.model, knowledge.sights, start[np.newaxis], len(seen)
-        return not self._choosing.agree(*asked, expected=expected)
+        seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
+        return self._sleep.begins_unlike(knowledge, seen, start)
 
     def _predicted(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
         """Where the action was to lead [d], and how unsure that was: as foreseen, else asked now."""
+        if self.task.control_box is not None:
+            return self._led(knowledge, transition)
+        assert isinstance(transition.action, int | np.integer)
         if self._foreseen is not None and np.array_equal(self._foreseen[0], transition.state):
             found, row = self._foreseen[1], transition.action
         else:
             found, row = knowledge.flow(transition.state[np.newaxis], transition.action), 0
         assert found.uncertainty is not None
         return found.next_states[row], float(found.uncertainty[row])
+
+    def _led(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
+        """The same of a control that need not be listed."""
+        made, states = knowledge.planned, transition.state[np.newaxis]
+        control = self.task.applied(np.array([transition.action]))
+        acting = made.policy
+        if not isinstance(acting, Between):
+            acting = Between(self.task, knowledge.flow, made.q_function)
+        found = acting.towards(states, control)
+        assert found.uncertainty is not None
+        return found.next_states[0], float(found.uncertainty[0])
 
     def _surprises(self, model: Model, transition: Transition, predicted: FloatArray) -> bool:
         if not self.grid.box.contains(transition.state):
@@ -269,12 +284,12 @@ class GPRMaxAgent:
         settled = settings.stopping.settled(drifts) and not self._tried_unknown
         if settled and previous is not None and settings.planning.rehearse:
             news = self.n_transitions - previous.n_transitions >= NEWS  # or a small drift says nothing
-            settled = news and self._agree(model, previous.sights, seen)
+            settled = news and self._sleep.certain(model, previous.sights, seen)
         before = None if previous is None else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
-        settled = settled and self._agree(model, Sights.of(made, imagined_by(model)), seen)
+        settled = settled and self._sleep.certain(model, Sights.of(made, imagined_by(model)), seen)
         flow = made.step
         assert isinstance(flow, Flow)
         expectation = self._choosing.expect(model, rehearsed, seen)
@@ -296,13 +311,6 @@ class GPRMaxAgent:
             rehearsal=rehearsed.record() | expectation.record(),
             plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
         )
-
-    def _agree(self, model: Model, policy: Sights, seen: Transitions) -> bool:
-        """Whether it is certain enough what `policy` earns from where episodes began."""
-        if not self.settings.planning.rehearse:
-            return True
-        starts = kinds_of(seen.states[seen.begins], self.task.box)
-        return self._choosing.agree(model, policy, starts, len(seen))
 
     def pack(self) -> Packed | None:
         """Model and plan as arrays, the rest as numbers."""
@@ -372,7 +380,8 @@ class GPRMaxAgent:
             raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
         residual = np.inf if said.plan.residual is None else said.plan.residual
         plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
-        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving)
+        directly = self._choosing.directly(model, grid)
+        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving, directly=directly)
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())
@@ -387,8 +396,3 @@ class GPRMaxAgent:
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False
         self._woken, self._looking = False, None
-
-
-def _goes_on(last: Transition, state: FloatArray) -> bool:
-    """Whether `state` is where the last transition led, in the same episode."""
-    return not (last.terminated or last.truncated) and np.array_equal(last.next_state, state)

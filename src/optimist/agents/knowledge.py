@@ -9,6 +9,7 @@ from optimist.models import Model
 from optimist.models.drift import Drift
 from optimist.models.model import imagined_by
 from optimist.planning import Flow, Plan, Planned, Planner
+from optimist.planning.between import Between
 from optimist.planning.contest import TryOut
 from optimist.planning.rehearsal import Expectation, better
 from optimist.planning.sights import Sights
@@ -43,7 +44,12 @@ class Knowledge:
         """
         made, planner = self.planned, self.planner
         plain = planner.plan(
-            self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
+            self.flow,
+            made.layout,
+            start=made.plan.q_values,
+            leaving=made.leaving,
+            optimistic=False,
+            directly=made.policy.directly if isinstance(made.policy, Between) else None,
         )
         return made if better(self.try_out(made), self.try_out(plain)) else plain
 

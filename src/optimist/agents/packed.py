@@ -17,9 +17,9 @@ from optimist.grid import Grid
 from optimist.models.drift import Drift
 from optimist.models.model import Arrays
 from optimist.planning import Chooser
+from optimist.planning.between import sight
 from optimist.planning.chooser import POLISH
 from optimist.planning.memory import require_memory
-from optimist.planning.policy import affordable_depth
 
 ROOM = 2.0  # by which the number of nodes may differ from the budget: it is shared out in whole nodes
 Count = Annotated[int, Field(ge=1, lt=2**63)]
@@ -134,7 +134,7 @@ class Unpacking:
     def _wrong_layout(self, said: LayoutSaid) -> dict[str, bool]:
         chooser, first = self.chooser, self.first
         holdings = {first.holding} | ({ONE_STEP} if self.settings.grid.hold is None else set())
-        short = max(1, affordable_depth(chooser.task.n_actions) // 2)
+        short = max(1, sight(chooser.task) // 2)
         depths = {chooser.depth} | ({short} if chooser.depth is None else set())
         return {
             "layout.hold": Holding(said.hold, said.until_crossed) not in holdings,

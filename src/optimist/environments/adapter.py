@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.environments.agreement import Agreement
-from optimist.environments.spaces import find_box, find_commands, find_controls
+from optimist.environments.spaces import action_space, control_of, find_box, find_commands, find_controls
 from optimist.environments.state_map import StateMap, ToState
 from optimist.given import brief, flag
 from optimist.steps import Dynamics, successors
@@ -26,8 +26,10 @@ from optimist.task import Reward, Task, Terminal
 DEFAULT_MAX_STEPS = 500
 
 
-class AdaptedEnvironment(gymnasium.Wrapper[FloatArray, np.int64, Any, Any]):
-    """An environment whose observations are states and whose actions are numbered; made by `adapt`.
+class AdaptedEnvironment(gymnasium.Wrapper[FloatArray, Any, Any, Any]):
+    """An environment whose observations are states; made by `adapt`.
+
+    Actions are numbered, or, where the controls are a box, those of the environment itself.
 
     States are float64, wrapped on periodic axes and not clipped. Every transition is compared with the
     task; a contradiction is warned of, once. An episode is truncated after `task.max_steps` steps, or
@@ -56,7 +58,7 @@ class AdaptedEnvironment(gymnasium.Wrapper[FloatArray, np.int64, Any, Any]):
         self.dynamics = dynamics
         self.axis_names = _checked_names(axis_names, task.box)
         self.observation_space = _state_space(task.box)
-        self.action_space = gymnasium.spaces.Discrete(task.n_actions)
+        self.action_space = action_space(task, env.action_space)
         self._commands = find_commands(env.action_space, task.controls)
         self._to_state = StateMap(env.observation_space, task.box, state)
         self._agreement = Agreement(task)
@@ -71,21 +73,28 @@ class AdaptedEnvironment(gymnasium.Wrapper[FloatArray, np.int64, Any, Any]):
         self._state, self._n_steps = self._to_state(observation), 0
         return self._state.copy(), info
 
-    def step(self, action: np.int64 | int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """One step with the control of `action`."""
         state = self._state
         if state is None:
             raise RuntimeError("`reset` must be called before `step`.")
-        if not self.action_space.contains(action):
-            raise ValueError(f"The action must be one of 0 to {self.task.n_actions - 1}; got {action!r}.")
+        control = control_of(self.task, action)
+        said = int(action) if self.task.control_box is None else control
         self._state = None  # an observation that is refused ends the episode
-        observation, paid, ended, cut, info = self.env.step(self._commands[int(action)].copy())
+        observation, paid, ended, cut, info = self.env.step(self._command(action, control))
         next_state, reward = self._to_state(observation), _finite_reward(paid)
         terminated, truncated = _flag("terminated", ended), _flag("truncated", cut)
-        self._agreement.check(state, int(action), next_state, reward, terminated)
+        self._agreement.check(state, said, next_state, reward, terminated)
         self._state, self._n_steps = next_state, self._n_steps + 1
         truncated = truncated or self._n_steps >= self.task.max_steps
         return next_state.copy(), reward, terminated, truncated, info
+
+    def _command(self, action: Any, control: FloatArray) -> Any:
+        """What the environment is given."""
+        if self.task.control_box is None:
+            return self._commands[int(action)].copy()
+        space = self.env.action_space
+        return control.astype(space.dtype).reshape(space.shape)
 
 
 def adapt(
@@ -96,7 +105,7 @@ def adapt(
     high: ArrayLike | None = None,
     periodic: Sequence[bool] | BoolArray | None = None,
     state: ToState | None = None,
-    controls: ArrayLike | None = None,
+    controls: ArrayLike | Box | None = None,
     is_terminal: Terminal | None = None,
     discount: float = 0.99,
     optimistic_value: float = 0.0,
@@ -114,9 +123,10 @@ def adapt(
         high: upper bounds, [d]. Beyond them a state is planned for as at the edge, and counted.
         periodic: which axes are angles, [d]; there `high` is the same place as `low`.
         state: computes the state [d] from one observation, where the two differ. Default: they do not.
-        controls: the control of each action, [n_actions, k], or flat when k = 1. Required for continuous
-            actions, which are reduced to this list. For discrete actions it may give the magnitudes
-            behind the numbers (default 0, 1, 2, ...): the joint model uses their order and distances.
+        controls: what may be applied. Continuous actions need none: any within their bounds is (one to three
+            actuators), or within a `Box` that is given; a list, [n_actions, k] or flat when k = 1, leaves
+            those alone. For discrete actions it may give the magnitudes behind the numbers (default 0, 1, 2,
+            ...): the joint model uses their order and distances.
         is_terminal: where episodes end, a time limit aside. Batched: states [n, d] -> [n] bools.
         discount: in (0, 1]; 1 needs `is_terminal`.
         optimistic_value: the best value any state can have; 0 when rewards are costs,

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, FloatArray
 from optimist.task import Task
 
 # Environments compute in float32; a wrong formula is off by far more.
@@ -26,7 +26,7 @@ class Agreement:
         self._warned: set[str] = set()
 
     def check(
-        self, state: FloatArray, action: int, next_state: FloatArray, reward: float, terminated: bool
+        self, state: FloatArray, action: Action, next_state: FloatArray, reward: float, terminated: bool
     ) -> None:
         """Compare one transition with the task; not where neither need mean anything."""
         if not (self._task.box.near(state) and self._task.box.near(next_state)):
@@ -34,13 +34,14 @@ class Agreement:
         self._check_reward(state, action, next_state, reward)
         self._check_end(next_state, terminated)
 
-    def _check_reward(self, state: FloatArray, action: int, next_state: FloatArray, reward: float) -> None:
-        control = self._task.controls[[action]]
-        promised = float(self._task.rewards(state[np.newaxis], control, next_state[np.newaxis])[0])
+    def _check_reward(self, state: FloatArray, action: Action, next_state: FloatArray, reward: float) -> None:
+        control = self._task.applied(np.array([action]))
+        one = state[np.newaxis], control, next_state[np.newaxis]
+        promised = float(self._task.rewards(*one)[0])
         if abs(promised - reward) > RELATIVE_TOLERANCE * abs(reward) + ABSOLUTE_TOLERANCE:
             self._warn(
                 "reward",
-                f"The environment paid {reward:.6g} for action {action} in state {_brief(state)} (next "
+                f"The environment paid {reward:.6g} for {_named(action)} in state {_brief(state)} (next "
                 f"state {_brief(next_state)}), but `reward` says {promised:.6g}. The planner believes "
                 "`reward`: correct it. Is it paid for the state before the step or after it?",
             )
@@ -61,6 +62,10 @@ class Agreement:
         if kind not in self._warned:
             self._warned.add(kind)
             warnings.warn(sentence, UserWarning, stacklevel=5)  # at the caller of `step`
+
+
+def _named(action: Action) -> str:
+    return f"action {action}" if np.ndim(action) == 0 else f"the control {_brief(np.asarray(action))}"
 
 
 def _brief(state: FloatArray) -> str:

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import MAX_DIMS, Box
+from optimist.controls import MOST_ACTUATORS, require_within
 from optimist.given import array_of
+from optimist.task import Task
 
 # People write the largest float32 (3.4e38) when they mean "no bound".
 NO_BOUND = 1e30
@@ -46,10 +48,40 @@ def find_box(
     return Box(lows, highs, periodic)
 
 
-def find_controls(space: spaces.Space[Any], controls: ArrayLike | None) -> FloatArray:
-    """The control of each action: what is given, else 0, 1, 2, ... for discrete actions.  [n_actions, k]"""
+def action_space(task: Task, like: spaces.Space[Any] | None = None) -> spaces.Space[Any]:
+    """The actions of a task: numbered ones, or the box of its controls in the shape and type of `like`."""
+    box = task.control_box
+    if box is None:
+        return spaces.Discrete(task.n_actions)
+    shape, kind = (box.low.shape, np.dtype(np.float64)) if like is None else (like.shape, like.dtype)
+    assert shape is not None
+    low, high = box.low.reshape(shape).astype(kind), box.high.reshape(shape).astype(kind)
+    return spaces.Box(low, high, dtype=kind)  # type: ignore[arg-type]
+
+
+def control_of(task: Task, action: Any) -> FloatArray:
+    """The control that an action is; a ValueError when it is none of the task's.  [k]"""
+    if task.control_box is not None:
+        return require_within(task.control_box, action)
+    if not spaces.Discrete(task.n_actions).contains(action):
+        raise ValueError(f"The action must be one of 0 to {task.n_actions - 1}; got {action!r}.")
+    return np.asarray(task.controls[int(action)])
+
+
+def find_controls(space: spaces.Space[Any], controls: ArrayLike | Box | None) -> FloatArray | Box:
+    """What may be applied: what is given, else the whole box, or 0, 1, 2, ... for discrete actions.
+
+    [n_actions, k], or a box of k actuators.
+    """
     if isinstance(space, spaces.Box):
+        if controls is None or isinstance(controls, Box):
+            return _control_box(space, controls)
         return _continuous_controls(space, controls)
+    if isinstance(controls, Box):
+        raise ValueError(
+            f"`controls` must be a list where actions are numbered ({space}); got a Box. Leave it out, or "
+            "give one control for each action."
+        )
     if not isinstance(space, spaces.Discrete):
         raise ValueError(
             f"The actions of `env` must be Discrete or a Box; got {space}. Wrap the environment so that its "
@@ -71,13 +103,38 @@ def find_commands(space: spaces.Space[Any], controls: FloatArray) -> list[Any]:
     return [np.array(row, dtype=space.dtype).reshape(space.shape) for row in controls]
 
 
-def _continuous_controls(space: spaces.Box, controls: ArrayLike | None) -> FloatArray:
-    width = int(np.prod(space.shape))
-    if controls is None:
+def _control_box(space: spaces.Box, given: Box | None) -> Box:
+    """The box of controls: as given, else all of the action space."""
+    low, high = (bound.astype(np.float64).reshape(-1) for bound in (space.low, space.high))
+    width = low.size
+    if given is None:
+        if width > MOST_ACTUATORS:
+            raise ValueError(
+                f"The actions of `env` must be 1 to {MOST_ACTUATORS} numbers to be optimised; got {space}. "
+                f"Give `controls`, a list of the ones to choose from, each of {width} numbers."
+            )
+        if (_is_open(low) | _is_open(high)).any():
+            raise ValueError(
+                f"The actions of `env` must have finite bounds; got {space}. Say which are of interest: "
+                f"`controls=optimist.Box(low={_fill_in(low)}, high={_fill_in(high)})`."
+            )
+        if not np.issubdtype(np.dtype(space.dtype), np.floating):
+            raise ValueError(
+                f"The actions of `env` must be real numbers to be optimised; got {space}. Give `controls`, a "
+                f"list of the ones to choose from: `controls={_example(space, width)}`."
+            )
+        return Box(low, high)
+    if given.n_dims != width:
         raise ValueError(
-            f"`controls` must be given when actions are continuous ({space}): a list of the ones to choose "
-            f"from, each of {width} number(s); got none. For example `controls={_example(space, width)}`."
+            f"`controls` must be a box of {width} actuator(s), as {space} asks; got {given.n_dims}."
         )
+    for corner in (given.low, given.high):
+        _require_possible(space, corner)
+    return given
+
+
+def _continuous_controls(space: spaces.Box, controls: ArrayLike) -> FloatArray:
+    width = int(np.prod(space.shape))
     chosen = array_of("`controls`", controls)
     rows = chosen[:, np.newaxis] if chosen.ndim == 1 else chosen
     if rows.ndim != 2 or rows.size == 0 or rows.shape[1] != width:

@@ -7,13 +7,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, FloatArray
 from optimist.environments.rendering import Picture, Window, picture_of, pillow
+from optimist.environments.spaces import action_space, control_of
 from optimist.systems import find_system
 from optimist.task import Task
 
 
-class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
+class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
     """One of the systems, stepped one transition at a time.
 
     Observations are states (float64). Episodes start at one of the paper's starts, chosen by the seed, or
@@ -38,9 +39,9 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
             self._window = Window(self.system.gymnasium_id) if render_mode == "human" else None
         box = self.system.observation_box
         self.observation_space = gymnasium.spaces.Box(box.low, box.high, dtype=np.float64)
-        self.action_space = gymnasium.spaces.Discrete(self.system.task.n_actions)
+        self.action_space = action_space(self.system.task)
         self._state: FloatArray | None = None
-        self._action: int | None = None  # that led to the state
+        self._push: FloatArray | None = None  # [k], that led to the state
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -54,7 +55,7 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
 
     def restore(self, state: FloatArray) -> None:
         """Go on from `state`, as if the episode had come there: what resuming a run needs."""
-        self._state, self._action = np.array(state, dtype=np.float64), None
+        self._state, self._push = np.array(state, dtype=np.float64), None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -72,31 +73,30 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
                 raise ValueError(
                     f"The `state` to start from must lie in {self.observation_space}; got {options['state']}."
                 )
-        self._state, self._action = state.copy(), None
+        self._state, self._push = state.copy(), None
         self._show()
         return state.copy(), {}
 
-    def step(self, action: np.int64 | int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """One step of the true dynamics."""
         if self._state is None:
             raise RuntimeError("`reset` must be called before `step`.")
-        if not self.action_space.contains(action):
-            raise ValueError(
-                f"The action must be one of 0 to {self.system.task.n_actions - 1}; got {action!r}."
-            )
         task = self.system.task
         states = self._state[np.newaxis]
-        controls = task.controls[int(action)][np.newaxis]
+        controls = control_of(task, action)[np.newaxis]
         next_states = self.system.dynamics(states, controls)
         reward = float(task.rewards(states, controls, next_states)[0])
         terminated = bool(task.terminal(next_states)[0])
-        self._state, self._action = next_states[0], int(action)
+        self._state, self._push = next_states[0], controls[0]
         self._show()
         return next_states[0].copy(), reward, terminated, False, {}
 
-    def picture(self, place: FloatArray, action: int | None = None) -> Picture:
+    def picture(self, place: FloatArray, action: Action | None = None) -> Picture:
         """How the system looks at any place [d], and what pushes it there.  [height, width, 3]"""
-        push = None if action is None else self.system.task.controls[action]
+        push = None if action is None else self.system.task.applied(np.array([action]))[0]
+        return self._pictured(place, push)
+
+    def _pictured(self, place: FloatArray, push: FloatArray | None) -> Picture:
         return picture_of(self.system.drawing, place, push)
 
     def render(self) -> Picture | None:
@@ -112,11 +112,11 @@ class SystemEnvironment(gymnasium.Env[FloatArray, np.int64]):
         if self._window is not None:
             self._show()
             return None
-        return self.picture(self._state, self._action)
+        return self._pictured(self._state, self._push)
 
     def _show(self) -> None:
         if self._window is not None and self._state is not None:
-            picture = self.picture(self._state, self._action)
+            picture = self._pictured(self._state, self._push)
             self._window.show(picture, self.metadata["render_fps"])
 
     def close(self) -> None:

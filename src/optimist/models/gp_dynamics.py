@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -124,9 +125,9 @@ class GPDynamics:
         """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
         regressors = self.regressors[0 if self.settings.joint else action]
         if regressors is None:
-            tried = (self.seen.actions == action).any()
+            tried = (self._numbered.actions == action).any()
             if tried and not rule.needs_variance:
-                return rule.uncertainty(grid, Asked(action, self.seen))
+                return rule.uncertainty(grid, Asked(action, self._numbered))
             return np.full(grid.n_nodes, rule.untried)
         control = self.controls[action] if self.settings.joint else None
         thin = grid.thinned() if grid.n_nodes > THIN_ABOVE else grid
@@ -140,10 +141,10 @@ class GPDynamics:
             if variance is not None:
                 normalised[axis] = variance
         if not rule.needs_variance:
-            return rule.uncertainty(grid, Asked(action, self.seen))
+            return rule.uncertainty(grid, Asked(action, self._numbered))
         priors = np.array([regressor.prior_variance for regressor in regressors])
         normalised = normalised if thin is grid else thin.spread(normalised, grid)
-        return rule.uncertainty(grid, Asked(action, self.seen, Variances(normalised, priors)))
+        return rule.uncertainty(grid, Asked(action, self._numbered, Variances(normalised, priors)))
 
     def _shares(
         self, states: FloatArray, controls: FloatArray
@@ -162,13 +163,18 @@ class GPDynamics:
 
     def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
         """Whether a successor is far from its prediction [d], against spread and noise of displacements."""
-        regressors = self.regressors[0 if self.settings.joint else transition.action]
+        regressors = self.regressors[0 if self.settings.joint else int(transition.action)]
         if regressors is None:
             return False
         missed = np.abs(self.box.displacement(predicted, transition.next_state))
         allowed = np.array([regressor.allowance(share) for regressor in regressors])
         free = usable(self.box, Transitions.of([transition]))[0]
         return bool((missed > allowed)[free].any())
+
+    @cached_property
+    def _numbered(self) -> Transitions:
+        """What was seen, as if the nearest listed control had been taken."""
+        return self.seen.numbered(self.controls)
 
     def record(self) -> Document:
         """Per action (or one, joint) and coordinate: how many basis points, and the fitted logarithms."""
@@ -209,7 +215,7 @@ def _on(edge: FloatArray, states: FloatArray, box: Box) -> BoolArray:
 def _require_fits(transitions: Transitions, box: Box, n_actions: int) -> None:
     if transitions.states.shape[1:] != (box.n_dims,):
         raise ValueError(f"States must have {box.n_dims} coordinates; got {transitions.states.shape[1]}.")
-    if len(transitions) and transitions.actions.max() >= n_actions:
+    if len(transitions) and not transitions.are_controls and transitions.actions.max() >= n_actions:
         row = int(transitions.actions.argmax())
         raise ValueError(
             f"`actions` must be below {n_actions}, the number of controls; "
@@ -233,6 +239,11 @@ def fit_dynamics(
     controls = np.array(controls, dtype=np.float64)
     controls = controls[:, np.newaxis] if controls.ndim == 1 else controls
     _require_fits(transitions, box, len(controls))
+    if transitions.are_controls and not settings.joint:
+        raise ValueError(
+            "`model.kind` must be 'joint' where controls are a box, since no action is taken twice; got "
+            "'per-action'. Give `controls` as a list, or leave the kind out."
+        )
     if previous is not None and not (
         (previous.settings, previous.knownness, previous.box) == (settings, knownness, box)
         and np.array_equal(previous.controls, controls)
@@ -242,12 +253,13 @@ def fit_dynamics(
     states, actions = transitions.states, transitions.actions
     displacements = box.displacement(states, transitions.next_states)
     inputs = Inputs.spanning(box, states[kept.any(axis=1)])
-    groups = [actions == action for action in range(len(controls))]
     points = states
     if settings.joint:
         inputs = inputs.with_controls(controls)
         groups = [np.ones(len(actions), dtype=np.bool_)]
-        points = np.hstack([states, controls[actions]])
+        points = np.hstack([states, transitions.controls(controls)])
+    else:
+        groups = [np.asarray(actions == action) for action in range(len(controls))]
 
     def fit_axis(number: int, axis: int, rows: BoolArray) -> Regressor:
         before = previous.regressors[number] if previous is not None else None

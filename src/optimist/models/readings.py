@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimist.arrays import BoolArray, FloatArray, IntArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.models.model import Model
 from optimist.transitions import Transitions
@@ -102,26 +102,23 @@ class Readings:
         rows = np.flatnonzero(gone_on)
         if not rows.size:
             return wrong
+        applied = seen.controls(self.controls)
         with np.errstate(all="ignore"):
             expected, doubted = seen.states[rows], np.ones(rows.size, dtype=np.bool_)
             limit, nearest = np.zeros(self.box.n_dims), np.full(rows.size, np.inf)
             for at in range(count):
-                expected = model.predict(expected, self._controls(seen, rows + at))
+                expected = model.predict(expected, applied[rows + at])
                 off = self._between(expected, seen.next_states[rows + at], usual)
                 if at == 0:
                     limit = np.maximum(sure * 1.4826 * np.median(off, axis=0), LEAST)
                 doubted &= (off > limit).any(axis=1)
                 nearest = np.minimum(nearest, off.max(axis=1))
             reading, later = seen.next_states[rows + count - 1], seen.next_states[rows + count]
-            then = self._controls(seen, rows + count)
+            then = applied[rows + count]
             without = self._between(model.predict(expected, then), later, usual).max(axis=1)
             direct = self._between(model.predict(reading, then), later, usual).max(axis=1)
             wrong[rows] = doubted & (without < BRIDGED * np.minimum(nearest, direct))
         return wrong
-
-    def _controls(self, seen: Transitions, rows: IntArray) -> FloatArray:
-        """Under which they were made.  [n, k]"""
-        return np.asarray(self.controls[seen.actions[rows]])
 
     def _between(self, states: FloatArray, others: FloatArray, usual: FloatArray) -> FloatArray:
         """How far apart, in usual displacements.  [n, d]"""

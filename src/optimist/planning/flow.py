@@ -91,6 +91,10 @@ class Flow:
         next_states, uncertainty = self._follow(states, (action, action + 1))
         return Successors(next_states[:, 0], uncertainty[:, 0])
 
+    def of_all(self, states: FloatArray) -> Successors:
+        """Where every action leads.  [n, n_actions, d], [n, n_actions]"""
+        return Successors(*self._follow(states, (0, self.n_actions)))
+
     def uncertainty(self, states: FloatArray) -> FloatArray:
         """Of every action, interpolated.  [n, n_actions]"""
         return self._follow(states, (0, self.n_actions))[1]

@@ -13,6 +13,7 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Discretisation, Layout
 from optimist.given import array_of, require_callable, require_kind, whole
 from optimist.planning.backups import BackupName
+from optimist.planning.between import BENT, bend
 from optimist.planning.certificate import Certificate, certify
 from optimist.planning.chooser import Chooser
 from optimist.planning.contest import Contest
@@ -95,7 +96,9 @@ def plan(
             except ValueError:  # beyond an end dynamics need not mean anything
                 ended = task.terminal(layout.grid.nodes)
                 flow = Flow.through(layout.grid, step, task.n_actions, ended=ended)
-        return planner.plan(step, layout, through=flow, on_sweep=on_sweep)
+        bent = task.control_box is not None and bend(task, dynamics, layout.grid) > BENT
+        directly = dynamics if bent else None
+        return planner.plan(step, layout, through=flow, on_sweep=on_sweep, directly=directly)
 
     imagined = imagined_through(dynamics)
 

@@ -10,14 +10,15 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.planning.backups import BackupName
+from optimist.planning.between import Between, sight
 from optimist.planning.flow import Flow
 from optimist.planning.leaving import Leaving
 from optimist.planning.memory import require_memory
-from optimist.planning.policy import Lookahead, QFunction, affordable_depth, require_affordable
+from optimist.planning.policy import Lookahead, QFunction, require_affordable
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep, Plan, solve
 from optimist.planning.tables import tabulate
 from optimist.shown import block, heat, over_two_axes
-from optimist.steps import Step
+from optimist.steps import Dynamics, Step
 from optimist.task import Task
 
 
@@ -77,11 +78,13 @@ class Planner:
         leaving: Leaving | None = None,
         optimistic: bool = True,
         on_sweep: OnSweep | None = None,
+        directly: Dynamics | None = None,
     ) -> Planned:
         """Plan through `step`, from the Q-values of an earlier plan if there was one.
 
         `through` is what acting looks ahead through, where that is something quicker than `step`. Not
-        `optimistic`, what is uncertain counts as known, in the plan and in acting on it.
+        `optimistic`, what is uncertain counts as known, in the plan and in acting on it. `directly` predicts
+        controls that are not listed, where interpolating between those that are would not do.
         """
         if isinstance(step, Flow):
             step.require_fits(self.task)
@@ -90,7 +93,9 @@ class Planner:
             layout.grid, self.task, step, holding=layout.holding, leaving=leaving, optimistic=optimistic
         )
         plan = solve(tables, backup=self.backup, start=start, limits=self.limits, on_sweep=on_sweep)
-        made = self.acting_on(plan, through or step, layout, leaving=leaving, optimistic=optimistic)
+        made = self.acting_on(
+            plan, through or step, layout, leaving=leaving, optimistic=optimistic, directly=directly
+        )
         return replace(made, step=step, n_clipped=tables.n_clipped, mean_hold=tables.mean_hold)
 
     def acting_on(
@@ -101,12 +106,15 @@ class Planner:
         *,
         leaving: Leaving | None = None,
         optimistic: bool = True,
+        directly: Dynamics | None = None,
     ) -> Planned:
         """A plan that was made before, ready to act on."""
         q_function, depth = QFunction(layout.grid, plan.q_values), layout.depth
-        depth = affordable_depth(self.task.n_actions) if depth is None else depth
+        depth = sight(self.task) if depth is None else depth
         policy: QFunction | Lookahead = q_function
-        if depth:
+        if depth and self.task.control_box is not None:
+            policy = Between(self.task, step, q_function, depth, optimistic, leaving, directly)
+        elif depth:
             policy = Lookahead(self.task, step, q_function, depth, optimistic, leaving)
         return Planned(self.task, layout, step, plan, q_function, policy, leaving)
 

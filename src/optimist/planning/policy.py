@@ -141,7 +141,7 @@ class Lookahead:
     def foresee(self, states: FloatArray) -> Foresight:
         """The same with the first step of every sequence."""
         states = self.q_function.grid.checked(states)
-        size = max(1, BLOCK // self._n_tree)
+        size = max(1, BLOCK // self.n_tree)
         if len(states) <= size:
             return self._search(states)
         blocks = [self._search(states[first : first + size]) for first in range(0, len(states), size)]
@@ -149,14 +149,14 @@ class Lookahead:
 
     def _search(self, roots: FloatArray) -> Foresight:
         task, n_dims = self.task, roots.shape[1]
-        shape = (len(roots), self._n_tree)
+        shape = (len(roots), self.n_tree)
         parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
         unsure, futures = np.zeros(shape), np.empty((len(roots), task.n_actions**self.depth))
         tree = parents, states, unsure, futures
         if isinstance(self.step, Flow):
             self.step.grow(roots, self.depth, self.q_function.padded_values, tree)
         else:
-            self._grow(roots, tree)
+            self.grow(roots, tree)
         if self.leaving is not None:
             leaves = states[:, -futures.shape[1] :].reshape(-1, n_dims)
             last = np.tile(task.controls, (len(leaves) // task.n_actions, 1))
@@ -164,7 +164,7 @@ class Lookahead:
             futures[:] = valued.reshape(futures.shape)
             faded = 1.0 - self.leaving.shares(self.q_function.grid, parents.reshape(-1, n_dims))
             unsure *= faded.reshape(shape)  # what is unknown out there promises nothing
-        controls = self._controls if len(roots) == 1 else np.tile(self._controls, (len(roots), 1))
+        controls = self.controls if len(roots) == 1 else np.tile(self.controls, (len(roots), 1))
         reached = states.reshape(-1, n_dims)
         rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
         ended = task.terminal(reached).reshape(shape)
@@ -174,7 +174,7 @@ class Lookahead:
         value_backwards(rewards, ended, counted, futures, *numbers, q_values)
         return Foresight(q_values, states[:, first], unsure[:, first])
 
-    def _grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
+    def grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
         """The tree that `Flow.grow` grows, through any step."""
         parents, states, unsure, futures = tree
         n_actions, n_dims = self.task.n_actions, roots.shape[1]
@@ -192,13 +192,14 @@ class Lookahead:
         futures[:] = self.q_function.value(level.reshape(-1, n_dims)).reshape(futures.shape)
 
     @cached_property
-    def _n_tree(self) -> int:
+    def n_tree(self) -> int:
+        """Nodes of a tree."""
         return sum(self.task.n_actions**level for level in range(1, self.depth + 1))
 
     @cached_property
-    def _controls(self) -> FloatArray:
+    def controls(self) -> FloatArray:
         """The control that leads to each node of a tree.  [n_tree, k]"""
-        return np.tile(self.task.controls, (self._n_tree // self.task.n_actions, 1))
+        return np.tile(self.task.controls, (self.n_tree // self.task.n_actions, 1))
 
 
 def affordable_depth(n_actions: int) -> int:

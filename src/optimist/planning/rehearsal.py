@@ -67,7 +67,7 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
     expected of it.
     """
-    box, n_starts = task.box, len(starts.states)
+    box, n_starts, unsaid = task.box, len(starts.states), [np.nan] * task.controls.shape[1]
     states = box.wrap(np.array(starts.states, dtype=np.float64))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen, path = [states], [states[0]]
@@ -75,12 +75,13 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     for _ in range(task.max_steps):
         if not going.size:
             break
-        actions = by_rows(acting, -1, states, going)
-        controls = task.controls[actions]
+        controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, going)
+        acted = np.isfinite(controls).all(axis=1)
+        controls = np.where(acted[:, np.newaxis], controls, task.controls[-1])
         with np.errstate(all="ignore"):
             after = imagined(states, controls, going)
             sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
-        sound &= actions >= 0
+        sound &= acted
         totals[going[~sound]] = -np.inf
         going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
         if not going.size:
@@ -97,8 +98,10 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
 
 
-def by_rows(ask: Callable[..., NDArray[Any]], nothing: float, *arrays: NDArray[Any]) -> NDArray[Any]:
-    """What `ask` says of rows [n, ...]; `nothing` for those of which it cannot say anything.  [n]"""
+def by_rows(
+    ask: Callable[..., NDArray[Any]], nothing: float | list[float], *arrays: NDArray[Any]
+) -> NDArray[Any]:
+    """What `ask` says of rows [n, ...]; `nothing` for those of which it cannot say anything.  [n, ...]"""
     try:
         return ask(*arrays)
     except ValueError:

@@ -56,7 +56,7 @@ def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray)
         if running.size == 0:
             break
         before = states[running]
-        controls = task.controls[acting(before, running)]
+        controls = task.applied(acting(before, running))
         after = successors(dynamics, before, controls)
         total_rewards[running] += task.rewards(before, controls, after)
         steps[running] += 1

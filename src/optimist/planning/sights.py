@@ -35,10 +35,14 @@ class Begun:
     def __call__(self, states: FloatArray, episodes: IntArray) -> Actions:
         """Actions in `states` [n, d] of `episodes` [n].  [n]"""
         which = self.which[episodes]
-        actions = np.empty(len(states), dtype=np.intp)
-        for number in np.unique(which):
-            here = which == number
-            actions[here] = self.sights[number].greedy(states[here])
+        found = {number: self.sights[number].greedy(states[which == number]) for number in np.unique(which)}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        actions: Actions = np.empty(len(states), dtype=np.intp)
+        for number, chosen in found.items():
+            if actions.ndim != chosen.ndim:  # controls that are a box
+                actions = np.empty((len(states), chosen.shape[1]))
+            actions[which == number] = chosen
         return actions
 
 

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from optimist.agents.agent import Agent
 from optimist.arrays import FloatArray
 from optimist.box import Box
+from optimist.controls import rounded
 from optimist.planning import Policy
 from optimist.planning.sights import remembered
 from optimist.runs.given_environment import OnlyOne, spaces_of, states_of
-from optimist.runs.loop import Environment
+from optimist.runs.loop import Environment, in_space
 from optimist.runs.record import EpisodeRow
 from optimist.task import Task
 from optimist.transitions import Transitions
@@ -51,6 +52,9 @@ class Asked(Generic[A]):
             actions, memory = self.policy.greedy(states), None
         else:
             actions, memory = remembered(self.policy, states, state, episode_start)
+        if self.task.control_box is not None:
+            actions = rounded(self.task.control_box, self.task.applied(actions))
+            actions = actions if self.env is None else in_space(self.env, actions)
         return (actions[0], memory) if np.ndim(observation) == 1 else (actions, memory)
 
     def value(self, states: ArrayLike) -> FloatArray | None:

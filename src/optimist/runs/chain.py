@@ -33,7 +33,8 @@ def digest(content: bytes) -> bytes:
 def link(previous: bytes, kinds: str, row: Sequence[Any]) -> bytes:
     """The digest of a row after one with the digest `previous`; a ValueError when it is of other kinds.
 
-    A kind is a letter for each column: `q` a whole number, `d` a number, `t` text, `b` bytes.
+    A kind is a letter for each column: `q` a whole number, `d` a number, `t` text, `b` bytes, `a` a
+    whole number or bytes.
     """
     numbers: list[Any] = [0]  # which values are nothing, a bit each; then numbers, lengths of the others
     contents = [previous, b""]
@@ -42,7 +43,7 @@ def link(previous: bytes, kinds: str, row: Sequence[Any]) -> bytes:
             if value is None or value != value:  # noqa: PLR0124 - NaN
                 numbers[0] |= 1 << column
                 numbers.append(0)
-            elif kind == "q":
+            elif kind == "q" or (kind == "a" and not isinstance(value, bytes)):
                 numbers.append(value)
             elif kind == "d":
                 numbers.append(value + 0.0)

@@ -21,7 +21,7 @@ from optimist.runs.health import complaints
 from optimist.runs.maps import copy_maps
 from optimist.runs.record import EpisodeRow, Record, read_record
 from optimist.runs.store import RunStore
-from optimist.runs.tables import FORMAT_VERSION, Tips
+from optimist.runs.tables import CHAINED, FORMAT_VERSION, Tips
 from optimist.runs.witness import heard
 from optimist.runs.writing import make_database
 from optimist.transitions import Transitions
@@ -101,7 +101,7 @@ def _examined(directory: Path) -> tuple[Record | None, list[str], list[str]]:
     if document is None and is_there(directory / AGENT):
         warnings.append(f"{AGENT} cannot be used: what it knew is learned again from the record")
     warnings += complaints_of(record)
-    if record.version < FORMAT_VERSION:
+    if record.version not in CHAINED:
         warnings.append(
             f"it is of format {record.version}, which proves nothing: a number that changed would not be seen"
         )

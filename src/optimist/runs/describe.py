@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from optimist.box import Box
 from optimist.given import brief
 from optimist.task import Task
 
@@ -35,7 +36,12 @@ def describe_task(task: Task) -> dict[str, Any]:
         "discount": task.discount,
         "optimistic_value": task.optimistic_value,
         "max_steps": task.max_steps,
+        **({} if task.control_box is None else _bounds(task.control_box)),
     }
+
+
+def _bounds(box: Box) -> dict[str, Any]:
+    return {"control_low": box.low.tolist(), "control_high": box.high.tolist()}
 
 
 def require_same_task(described: dict[str, Any], task: Task, place: object) -> None:

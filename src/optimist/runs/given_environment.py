@@ -134,7 +134,20 @@ class OnlyOne(gymnasium.Env[Any, Any]):
 
 def require_actions(env: Environment, task: Task) -> None:
     """Raise ValueError where the actions of `env` are not those of `task`."""
-    space = env.action_space
+    space, box = env.action_space, task.control_box
+    if box is not None:
+        # a bound in single precision may lie a little beside the same in double
+        fits = isinstance(space, gymnasium.spaces.Box) and space.low.size == box.n_dims
+        if isinstance(space, gymnasium.spaces.Box) and fits:
+            mine, theirs = (box.low, box.high), (space.low.reshape(-1), space.high.reshape(-1))
+            fits = np.allclose(mine, theirs, rtol=1e-6, atol=0.0)
+        if not fits:
+            raise ValueError(
+                f"The environment must have the actions of the task, any from {box.low.tolist()} to "
+                f"{box.high.tolist()}; got {space}. `optimist.adapt(env, controls=optimist.Box(...), ...)` "
+                "makes one that has."
+            )
+        return
     if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions or space.start != 0:
         raise ValueError(
             f"The environment must have {task.n_actions} numbered actions, one per control; got {space}. "

@@ -46,6 +46,8 @@ class TaskSaid(Said):
     discount: Number
     optimistic_value: Number
     max_steps: Count
+    control_low: list[Number] | None = None  # bounds of controls that are a box
+    control_high: list[Number] | None = None
 
 
 class EpisodeSaid(Said):
@@ -194,11 +196,16 @@ def transitions_in(arrays: Mapping[str, NDArray[Any]], task: Task) -> Transition
     states = arrays["transitions.states"]
     count = states.shape[0] if states.ndim else 0
     found = {}
-    for name, kind in COLUMNS.items():
+    boxed = task.control_box is not None
+    for name, kind in (COLUMNS | ({"actions": np.float64} if boxed else {})).items():
         shape = (count, task.box.n_dims) if name.endswith("states") else (count,)
+        if name == "actions" and boxed:
+            shape = (count, task.controls.shape[1])
         found[name] = require_array(arrays, f"transitions.{name}", shape, kind)
     columns = Transitions(**found)
-    if count and columns.actions.max() >= task.n_actions:
+    if task.control_box is not None and not task.control_box.contains(columns.actions).all():
+        raise ValueError("The actions must lie within the bounds of the task's controls; got others.")
+    if count and not boxed and columns.actions.max() >= task.n_actions:
         raise ValueError(
             f"The actions must be below {task.n_actions}, as the task has them; got {columns.actions.max()}."
         )

@@ -15,7 +15,7 @@ import numpy as np
 
 from optimist.agents.agent import Agent, Update
 from optimist.agents.doubts import UNEXPLAINED
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, Actions, FloatArray
 from optimist.given import GivenError, blamed, brief, flag, told
 from optimist.runs.agent_file import save_checkpoint
 from optimist.runs.errors import RunError
@@ -119,7 +119,7 @@ def note_doubts(agent: Agent, store: RunStore | None, noted: set[int]) -> set[in
 
 
 def stepped(
-    environment: Environment, task: Task, act: Callable[[FloatArray], int], place: Place, *, number: int
+    environment: Environment, task: Task, act: Callable[[FloatArray], Action], place: Place, *, number: int
 ) -> Stepped:
     """One step of the environment, the `number`-th of all: nothing is recorded yet, nothing learned."""
     episode, step = place.episode, place.step + 1
@@ -132,6 +132,15 @@ def stepped(
         return Stepped(number, episode, step, transition, outside, Place(episode + 1), row)
     on = Place(episode, step, total, transition.next_state, place.expected)
     return Stepped(number, episode, step, transition, outside, on, None)
+
+
+def in_space(environment: Environment, actions: Action | Actions) -> Any:
+    """Numbers as they are; controls [k] or [n, k] in the shape and type of the environment's own actions."""
+    space = environment.action_space
+    if not isinstance(actions, np.ndarray) or not isinstance(space, gymnasium.spaces.Box):
+        return actions
+    shape = space.shape if actions.ndim == 1 else (len(actions), *space.shape)
+    return actions.astype(space.dtype).reshape(shape)
 
 
 def expected_by(agent: Agent) -> float | None:
@@ -164,14 +173,16 @@ def reset(environment: Environment, seed: int, episode: int) -> Any:
     return observation
 
 
-def _step(environment: Environment, task: Task, act: Callable[[FloatArray], int], place: Place) -> Transition:
+def _step(
+    environment: Environment, task: Task, act: Callable[[FloatArray], Action], place: Place
+) -> Transition:
     assert place.state is not None
     step = place.step + 1
     with blamed("The agent's `act`"):
         action = act(place.state.copy())  # what is recorded is not its to change
     where = f"in step {step} of episode {place.episode}"
     try:
-        observation, reward, terminated, truncated, _ = environment.step(action)
+        observation, reward, terminated, truncated, _ = environment.step(in_space(environment, action))
     except GivenError:
         raise
     except (Exception, SystemExit) as error:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, FloatArray
+from optimist.controls import rounded
 from optimist.planning import Policy, Rollouts
 from optimist.planning.policy import begun
 from optimist.runs.loop import Environment, Place, begin, stepped
@@ -18,7 +19,7 @@ def play(env: Environment, task: Task, policy: Policy, episodes: int, *, seed: i
     paths, ended = [], []
     for episode in range(1, episodes + 1):
         start = begin(env, task, seed, episode)
-        place, act = Place(episode, state=start), _acting(policy, start)
+        place, act = Place(episode, state=start), _acting(task, policy, start)
         path = [place.state]
         while place.state is not None:
             made = stepped(env, task, act, place, number=len(path))
@@ -36,7 +37,10 @@ def play(env: Environment, task: Task, policy: Policy, episodes: int, *, seed: i
     return Rollouts(padded[0], totals, steps, terminated, padded)
 
 
-def _acting(policy: Policy, start: FloatArray) -> Callable[[FloatArray], int]:
+def _acting(task: Task, policy: Policy, start: FloatArray) -> Callable[[FloatArray], Action]:
     """How `policy` acts in an episode from `start` [d]."""
     acting, first = begun(policy, start[np.newaxis]), np.zeros(1, dtype=np.intp)
+    box = task.control_box
+    if box is not None:
+        return lambda state: rounded(box, task.applied(acting(state[np.newaxis], first))[0])
     return lambda state: int(acting(state[np.newaxis], first)[0])

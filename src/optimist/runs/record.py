@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from optimist.arrays import Action
 from optimist.runs.chain import Row, genesis, link
 from optimist.runs.errors import DamagedError, ForeignError, UnreadableError, said
 from optimist.runs.headers import read_run_header
 from optimist.runs.old_formats import read_old
-from optimist.runs.tables import FORMAT_VERSION, TABLES, Table, Tip, Tips
+from optimist.runs.tables import CHAINED, FORMAT_VERSION, TABLES, Table, Tip, Tips
 from optimist.transitions import Transition
 
 TITLES = {"header": "settings"}  # of tables that people know by another name
@@ -112,7 +113,7 @@ class Record:
             return []
         states, next_states = (_stacked([row[column] for row in rows]) for column in (1, 4))
         return [
-            Transition(state, row[2], float(row[3]), next_state, bool(row[5]), bool(row[6]))
+            Transition(state, _action(row[2]), float(row[3]), next_state, bool(row[5]), bool(row[6]))
             for row, state, next_state in zip(rows, states, next_states, strict=True)
         ]
 
@@ -146,6 +147,11 @@ class Record:
         return {number for number, void in last.items() if void}
 
 
+def _action(value: int | bytes) -> Action:
+    """A number, or a control [k]."""
+    return _stacked([value])[0] if isinstance(value, bytes) else value
+
+
 def _stacked(blobs: list[bytes]) -> Any:
     """States of one size as an array [n, d]."""
     return np.frombuffer(b"".join(blobs), dtype="<f8").astype(np.float64).reshape(len(blobs), -1)
@@ -170,7 +176,7 @@ def read_record(connection: sqlite3.Connection, witness: Tips | None) -> Record:
     try:
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         version = _version(connection, chained="chains" in names)
-        if version < FORMAT_VERSION:
+        if version not in CHAINED:
             return _unproven(version, read_old(connection, version))
         chains = {name: _read_chain(connection, table) for name, table in TABLES.items()}
         settled = _settled(connection)
@@ -178,18 +184,19 @@ def read_record(connection: sqlite3.Connection, witness: Tips | None) -> Record:
         connection.rollback()
     chains["transitions"] = _continuing(chains["transitions"])
     damages = [*_told(chains), *_short(chains, settled, witness)]
-    return Record(FORMAT_VERSION, chains, tuple(damages), settled, witness or {})
+    return Record(version, chains, tuple(damages), settled, witness or {})
 
 
 def _version(connection: sqlite3.Connection, *, chained: bool) -> int:
     """The format, as the header says it, before anything in it is proven."""
     found = [_said_version(text) for (text,) in connection.execute("SELECT document FROM header")]
-    if chained and (FORMAT_VERSION in found or all(version is None for version in found)):
-        return FORMAT_VERSION  # or nobody knows, and the chain says what is wrong
+    known = [version for version in found if type(version) is int and version in CHAINED]
+    if chained and (known or all(version is None for version in found)):
+        return max(known, default=FORMAT_VERSION)  # or nobody knows, and the chain says what is wrong
     version = found[-1] if found else None
     if version is None:
         raise UnreadableError("its settings cannot be read")
-    if type(version) is not int or version not in range(1, FORMAT_VERSION + (not chained)):
+    if type(version) is not int or version not in range(1, CHAINED[0] if not chained else FORMAT_VERSION):
         raise ForeignError(version)
     if chained:
         raise UnreadableError(f"it is of format {FORMAT_VERSION} and says {version}")

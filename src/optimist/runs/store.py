@@ -18,7 +18,6 @@ import numpy as np
 
 from optimist.agents.agent import Update
 from optimist.agents.doubts import BY_HAND
-from optimist.arrays import FloatArray
 from optimist.runs.chain import Row
 from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, RunError
@@ -28,7 +27,7 @@ from optimist.runs.in_notebook import store_html
 from optimist.runs.lock import take_lock
 from optimist.runs.maps import keep_map
 from optimist.runs.record import EpisodeRow, Mark, Record, read_record
-from optimist.runs.tables import FORMAT_VERSION, TABLES
+from optimist.runs.tables import CHAINED, FORMAT_VERSION, TABLES
 from optimist.runs.witness import heard
 from optimist.runs.writing import Writing, make_database
 from optimist.transitions import Transition
@@ -115,7 +114,7 @@ class RunStore:
         """A store to write to; `old` is what is in it, if that may be of an old format."""
         store = cls(writing.directory, None, writing)
         try:
-            if old is not None and old.version < FORMAT_VERSION:
+            if old is not None and old.version not in CHAINED:
                 writing.upgrade(old)
             elif old is not None:
                 store._record = store._state(), old
@@ -174,7 +173,7 @@ class RunStore:
         row = (
             episode,
             _packed(transition.state),
-            transition.action,
+            _packed(transition.action) if np.ndim(transition.action) else transition.action,
             float(transition.reward),
             _packed(transition.next_state),
             int(transition.terminated),
@@ -315,5 +314,5 @@ def _usable(directory: Path, how: str) -> Iterator[None]:
         raise ValueError(f"The run directory must be {how}; got {directory}: {error.strerror}.") from error
 
 
-def _packed(state: FloatArray) -> bytes:
-    return np.asarray(state, dtype="<f8").tobytes()
+def _packed(numbers: Any) -> bytes:
+    return np.asarray(numbers, dtype="<f8").tobytes()

@@ -1,4 +1,4 @@
-"""The tables of a record (format 4), and how rows are added to them: at their end, chained, never changed."""
+"""The tables of a record (format 5), and how rows are added to them: at their end, chained, never changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import NamedTuple
 from optimist.runs.chain import Row, genesis, link
 from optimist.runs.errors import OvertakenError
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
+CHAINED = (4, 5)  # formats with digests: 4 knew no controls but listed ones, and is read and written as it is
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ TABLES: dict[str, Table] = {
             "transitions",
             "number",
             "episode state action reward next_state terminated truncated outside",
-            "qbqdbqqq",
+            "qbadbqqq",
         ),
         _table("episodes", "episode", "steps total_reward transitions ending expected", "qdqtd"),
         _table(
@@ -73,7 +74,7 @@ SCHEMA = (
     number INTEGER PRIMARY KEY,       -- from 1
     episode INTEGER NOT NULL,         -- from 1
     state BLOB NOT NULL,              -- float64, little-endian, as observed
-    action INTEGER NOT NULL,
+    action INTEGER NOT NULL,          -- number of a listed control; or the control itself, as states are
     reward REAL NOT NULL,
     next_state BLOB NOT NULL,
     terminated INTEGER NOT NULL,

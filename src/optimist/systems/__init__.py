@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optimist.systems.system import System
 
 PAPER = ("mountain-car", "pendulum", "bicycle", "acrobot")  # of the paper's Section 4.1
-NAMES = (*PAPER, "cart-pole", "cart-pole-rail")
+NAMES = (*PAPER, "cart-pole", "cart-pole-rail", "pendulum-continuous", "cart-pole-continuous")
 
 
 class _Table(UserDict[str, "System"]):

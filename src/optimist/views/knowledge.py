@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from optimist.arrays import Actions, FloatArray
+from optimist.controls import nearest
 from optimist.runs import EpisodeRow, Session
 from optimist.transitions import Transitions
 from optimist.views.plan_figure import RESOLUTION, Slice
@@ -38,9 +39,10 @@ class Maps:
 
 
 def policy_of(run: Session[Any], states: FloatArray) -> Actions | None:
-    """What it does in `states` [n, d], if it knows anything.  [n]"""
+    """What it does in `states` [n, d], if it knows anything: the nearest of the listed controls.  [n]"""
     with suppress(ValueError):
-        return run.policy.greedy(states)
+        actions, listed = run.policy.greedy(states), run.task.controls
+        return actions if actions.ndim == 1 else nearest(actions, listed)
     return None
 
 

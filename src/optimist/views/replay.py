@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from optimist.arrays import Action
 from optimist.environments.rendering import Picture
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.given import blamed
@@ -142,11 +143,17 @@ def _pictures(
 
         def drawn(k: int) -> Picture:
             step = steps[k]
-            action = int(episode.actions[step]) if step < len(episode.actions) else None
+            action = _done(episode, step) if step < len(episode.actions) else None
             return ours.picture(episode.states[step], action)
 
         return drawn
     return _played_again(run, episode, set(steps)).__getitem__ if rendered else None
+
+
+def _done(episode: Episode, step: int) -> Action:
+    """A number of the list, or a control [k]."""
+    said = episode.actions[step]
+    return said if np.ndim(said) else int(said)
 
 
 def _played_again(run: Session[Any], episode: Episode, steps: set[int]) -> list[Picture]:
@@ -170,7 +177,7 @@ def _played_again(run: Session[Any], episode: Episode, steps: set[int]) -> list[
             with blamed("The environment's `render`"):
                 found.append(_checked(env.render()))
         if step < len(episode.actions):
-            action = int(episode.actions[step])
+            action = _done(episode, step)
             made = stepped(env, run.task, lambda _, action=action: action, place, number=step + 1)  # type: ignore[misc]
             # the last place has no state: the episode is over
             place = Place(place.episode, step + 1, state=made.transition.next_state)
