@@ -2,13 +2,14 @@
 # make test    lint, types, architecture, tests
 # make bench   measure us and the peers, write benchmarks/results.json and benchmarks/README.md
 # make torture  damage a run and forge files, a thousand times and more (minutes; see docs/reliability.md)
+# make docs    the documentation site, out/docs/index.html; fails on a link that leads nowhere
 # make audit   known vulnerabilities in what is installed
 # make install .venv with everything
 
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: install run test bench audit torture
+.PHONY: install run test bench docs audit torture
 
 install: .venv/installed
 
@@ -32,6 +33,11 @@ test: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+# Everything it warns of fails it. Nothing is remembered: every run says all there is to say.
+docs: install
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env -c docs/site -d out/doctrees . out/docs
+	@echo "out/docs/index.html"
 
 torture: install
 	$(BIN)/python -m tests.torture.damage

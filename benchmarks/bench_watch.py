@@ -1,9 +1,9 @@
 """A run that is watched: how much slower it is, and how long after a plan the page knows of it.
 
 Mountain car learns from nothing, in a process of its own: alone, and while a server in another process
-answers one page or ten that ask as browsers do (every 0.7 s, each new map once). Taken in turn; the fastest of
-each. The processor time of the server, as a share of one core, is what a machine without an idle one would lose;
-that of keeping maps, as a share of the run's, is measured in the run itself.
+answers one page or ten that ask as browsers do (every 0.7 s, each new map once). Taken in turn; the fastest
+of each. The processor time of the server, as a share of one core, is what a machine without an idle one would
+lose; that of keeping maps, as a share of the run's, is measured in the run itself.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def run(steps: int = 120, rounds: int = ROUNDS) -> dict[str, Result]:
     seconds = {name: min(row["wall"] for row in rows) for name, rows in found.items()}
 
     def share(of: str, per: str, name: str) -> float:
-        return 100.0 * min(row[of] / row[per] for row in found[name])
+        return 100.0 * min(float(row[of] / row[per]) for row in found[name])
 
     row = compared(
         seconds,

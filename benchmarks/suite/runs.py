@@ -9,8 +9,8 @@ import numpy as np
 
 import optimist
 from benchmarks.suite.members import MEMBERS
-from optimist.experiments.online import play
 from optimist.runs.loop import begin
+from optimist.runs.playing import play
 
 N_PLAYED = 10  # episodes an outcome is the mean of
 PLAY_SEED = 1000

@@ -1,8 +1,8 @@
 """Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
 
 GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable, `plan`
-plans with known dynamics, `check` looks whether a recorded run is whole. Importing the package registers its
-environments with Gymnasium.
+plans with known dynamics, `check` looks whether a recorded run is whole, `export` writes it for other
+programs. Importing the package registers its environments with Gymnasium.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from optimist.box import Box
     from optimist.discretisation import Discretisation
     from optimist.environments.adapter import adapt
+    from optimist.exports import export
     from optimist.grid import Grid
     from optimist.learner import GPRMax
     from optimist.planning import plan
@@ -27,7 +28,18 @@ if TYPE_CHECKING:
     from optimist.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Box", "Discretisation", "GPRMax", "Grid", "Task", "adapt", "check", "plan", "__version__"]
+__all__ = [
+    "Box",
+    "Discretisation",
+    "GPRMax",
+    "Grid",
+    "Task",
+    "adapt",
+    "check",
+    "export",
+    "plan",
+    "__version__",
+]
 
 # Loaded when they are used: importing the package is quick.
 _HOMES = {
@@ -38,6 +50,7 @@ _HOMES = {
     "Task": "optimist.task",
     "adapt": "optimist.environments.adapter",
     "check": "optimist.runs.check",
+    "export": "optimist.exports",
     "plan": "optimist.planning",
 }
 

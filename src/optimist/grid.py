@@ -58,7 +58,7 @@ class Grid:
 
     @classmethod
     def spaced(cls, box: Box, counts: Sequence[int], powers: Sequence[float]) -> Grid:
-        """Nodes at centre + half-width * sign(u) |u|^power with u equally spaced in [-1, 1].
+        """Nodes at centre + half-width * sign(u) abs(u)^power with u equally spaced in [-1, 1].
 
         A power above 1 puts more nodes near the middle of an axis; 1 is uniform.
         """

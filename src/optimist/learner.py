@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -15,11 +16,13 @@ from optimist.discretisation import Layout
 from optimist.given import brief, require_kind, whole
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.planning import Lookahead, Plan, QFunction
+from optimist.planning import Plan, QFunction
 from optimist.planning.rehearsal import Expectation
+from optimist.planning.sights import Sights
 from optimist.runs import Session
-from optimist.runs.agent_file import load_agent, save_agent
-from optimist.runs.loop import Environment, Place
+from optimist.runs.agent_file import load_saved, save_agent
+from optimist.runs.given_environment import environment_of
+from optimist.runs.loop import Environment
 from optimist.runs.session import Make
 from optimist.task import Task
 
@@ -31,13 +34,17 @@ class GPRMax(Session[GPRMaxAgent]):
 
     Args:
         env: a Gymnasium environment whose observations are states and whose actions are numbered: one of
-            ours, or anybody's through `optimist.adapt`.
+            ours, or anybody's through `optimist.adapt`. Or its id, or a vector environment of one.
         task: what the agent is told; by default the environment's own `task`.
-        settings: all choices; by default those of `agent` in our preset. See `optimist.agents.settings_of`.
+        settings: what should differ from our preset, as a file of settings would say it:
+            `{"replan_every": 50, "grid": {"nodes": [61, 61]}}`. Or all choices, as
+            `optimist.agents.settings_of` makes them.
         agent: its name in the record, and its settings if none are given: `gp-rmax-exp` (explores),
             `gp-rmax-grid` (explores cell by cell), `gp-rmax-noexp` (does not).
         seed: of everything random.
         run: a directory to record the run in, so that it survives anything (`GPRMax.resume`).
+        verbose: 0 says nothing, 1 says how every episode went, 2 what every plan took as well.
+        tensorboard_log: a folder for TensorBoard's files (`pip install 'optimist[tensorboard]'`).
 
     >>> import gymnasium, optimist
     >>> agent = optimist.GPRMax(gymnasium.make("optimist/MountainCar-v0"), seed=0)
@@ -48,24 +55,24 @@ class GPRMax(Session[GPRMaxAgent]):
 
     def __init__(
         self,
-        env: Environment | None,
+        env: Environment | str | Any,
         *,
         task: Task | None = None,
-        settings: AgentSettings | None = None,
+        settings: AgentSettings | Mapping[str, Any] | None = None,
         agent: str = DEFAULT,
         seed: int = 0,
         run: str | Path | None = None,
+        verbose: int = 0,
+        tensorboard_log: str | Path | None = None,
     ) -> None:
         find_agent(agent)
-        task = task if task is not None else task_of(env)
-        settings = settings if settings is not None else settings_of(agent)
+        env, task = told_of(env, task)
+        if settings is None or isinstance(settings, Mapping):
+            settings = settings_of(agent, changes=settings)
         require_kind("`task`", task, Task)
         require_kind("`settings`", settings, AgentSettings, "optimist.agents.settings_of('gp-rmax-exp')")
-        try:
-            seed = whole("`seed`", seed, 0)
-        except (TypeError, ValueError):
-            raise ValueError(f"`seed` must be a whole number, not negative; got {brief(seed)}.") from None
-        super().__init__(GPRMaxAgent(task, settings, seed=seed), env, name=agent)
+        super().__init__(GPRMaxAgent(task, settings, seed=_seed(seed)), env, name=agent)
+        self.verbose, self.tensorboard_log = whole("`verbose`", verbose, 0), tensorboard_log
         if run is not None:
             self.record(run)
 
@@ -73,13 +80,13 @@ class GPRMax(Session[GPRMaxAgent]):
     def resume(
         cls,
         run: str | Path,
-        env: Environment | None,
+        env: Environment | str | Any,
         *,
         task: Task | None = None,
         writing: bool = True,
     ) -> Self:
         """Go on with a recorded run. Of ours bit for bit; an outside one begins a fresh episode."""
-        task = task if task is not None else task_of(env)
+        env, task = told_of(env, task)
         return cls.reopen(run, env, task, _maker(task), writing=writing)
 
     def value(self, states: ArrayLike) -> FloatArray:
@@ -101,9 +108,14 @@ class GPRMax(Session[GPRMaxAgent]):
         return self._agent.known().model
 
     @property
-    def policy(self) -> Lookahead | QFunction:
+    def policy(self) -> Sights:
         """The best it knows, for many states at a time. Unlike `learn`, it does not explore."""
         return self._agent.policy
+
+    @property
+    def q_function(self) -> QFunction:
+        """The values of all actions in the best plan it knows, interpolated; it does not look ahead."""
+        return self._agent.known().best.q_function
 
     @property
     def expected(self) -> Expectation | None:
@@ -130,34 +142,62 @@ class GPRMax(Session[GPRMaxAgent]):
         """All choices."""
         return self._agent.settings
 
+    def set_random_seed(self, seed: int | None = None) -> None:
+        """Another seed for everything random; only before the first transition, which depends on it."""
+        if seed is None:
+            return
+        if self._agent.transitions or self._store is not None:
+            raise ValueError(
+                "The seed must be set before the first transition, and before a run is recorded; got "
+                f"{len(self._agent.transitions)} transitions{' and a record' if self._store else ''}. "
+                "`GPRMax(..., seed=...)` sets it in time."
+            )
+        self._agent = GPRMaxAgent(self.task, self.settings, seed=_seed(seed))
+
     def save(self, path: str | Path) -> None:
-        """Write all it has learned, its transitions too, to one file. Nothing in that file can run."""
-        save_agent(self._agent, Path(path))
+        """Write all it has learned, its transitions and episodes too, to one file. Nothing in it can run."""
+        save_agent(self._agent, Path(path), episodes=self._episodes)
 
     @classmethod
-    def load(cls, path: str | Path, env: Environment | None = None, *, task: Task | None = None) -> Self:
-        """An agent from a file; it needs its task, from `env` or given, since rewards are functions."""
-        task = task if task is not None else task_of(env)
-        agent = load_agent(Path(path), task, _maker(task))
+    def load(cls, path: str | Path, env: Environment | str | Any = None, *, task: Task | None = None) -> Self:
+        """An agent from a file; it needs its task, from `env` or given, since rewards are functions.
+
+        The episode that was going on when it was saved is closed as abandoned; `learn` begins the next one.
+        """
+        env, task = told_of(env, task)
+        agent, episodes = load_saved(Path(path), task, _maker(task))
         names = [name for name, rule in AGENTS.items() if rule == agent.settings.knownness]
         self = cls.of(agent, env, name=names[0] if names else DEFAULT)
-        begun = 1 + sum(row.terminated or row.truncated for row in agent.transitions)
-        self._place = Place(begun + 1)  # seeds of episodes do not repeat
+        self._take_up(episodes)
         return self
 
 
-def task_of(env: Environment | None) -> Task:
-    """The environment's own task."""
+def told_of(env: Environment | str | Any, task: Task | None) -> tuple[Environment | None, Task]:
+    """The environment that was meant, and its task unless one is given."""
+    found = environment_of(env)
+    return found, task if task is not None else task_of(found, env if isinstance(env, str) else None)
+
+
+def task_of(env: Environment | None, name: str | None = None) -> Task:
+    """The environment's own task; `name` is its id, if it was given by that."""
     if env is not None and not hasattr(env, "has_wrapper_attr"):
         raise TypeError(f"`env` must be a Gymnasium environment; got {brief(env)}.")
     if env is not None and env.has_wrapper_attr("task"):
         task = env.get_wrapper_attr("task")
         if isinstance(task, Task):
             return task
+    made = "env" if name is None else f"gymnasium.make({name!r})"
     raise ValueError(
         "The environment must bring its task, or `task` must be given; got neither. "
-        "`optimist.adapt(env, ...)` makes an environment that does."
+        f"`optimist.adapt({made}, reward=..., ...)` makes an environment that does."
     )
+
+
+def _seed(seed: Any) -> int:
+    try:
+        return whole("`seed`", seed, 0)
+    except (TypeError, ValueError):
+        raise ValueError(f"`seed` must be a whole number, not negative; got {brief(seed)}.") from None
 
 
 def _maker(task: Task) -> Make[GPRMaxAgent]:

@@ -20,8 +20,14 @@ from optimist.given import (
     require_kind,
     whole,
 )
+from optimist.shown import block
 
 LARGEST_REWARD = 1e300  # sums of larger ones are not finite
+
+
+def _called(function: object) -> str:
+    """What a function is called."""
+    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 class Reward(Protocol):
@@ -94,6 +100,21 @@ class Task:
     def n_actions(self) -> int:
         """Number of actions."""
         return int(self.controls.shape[0])
+
+    def _repr_html_(self) -> str:
+        ends = "only after so many steps" if self.is_terminal is None else _called(self.is_terminal)
+        shown = {
+            "from": self.box.low,
+            "to": self.box.high,
+            "angles (axes from 0)": np.flatnonzero(self.box.periodic) if self.box.periodic.any() else None,
+            "controls": "; ".join(", ".join(f"{one:.4g}" for one in row) for row in self.controls),
+            "reward": _called(self.reward),
+            "ends": ends,
+            "discount": self.discount,
+            "optimistic value": self.optimistic_value,
+            "most steps": self.max_steps,
+        }
+        return block(f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions", shown)
 
     def rewards(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The reward function, its answer checked.  [n]"""

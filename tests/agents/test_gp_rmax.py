@@ -309,7 +309,11 @@ def test_a_plan_depends_on_what_was_learned_last_and_not_on_what_came_after() ->
 def eager(surprise: float = 1e9) -> AgentSettings:
     """Stops as soon as there are two models to compare; by default nothing surprises it."""
     stopping = StoppingRule(
-        mean_drift_tolerance=1e9, uncertainty_drift_tolerance=1e9, patience=1, surprise=surprise
+        mean_drift_tolerance=1e9,
+        uncertainty_drift_tolerance=1e9,
+        patience=1,
+        surprise=surprise,
+        disagreement=1e9,
     )
     return settings_for().model_copy(update={"stopping": stopping, "first_plans": (5, 10, 20, 35)})
 
@@ -436,7 +440,9 @@ def test_an_agent_that_knows_nothing_believes_the_best_everywhere(hold: int) -> 
 
 @pytest.mark.parametrize(("preset", "kind"), [("ours", Lookahead), ("paper", QFunction)])
 def test_presets_act_as_they_say(preset: str, kind: type) -> None:
-    assert isinstance(feed(made(settings_for(preset=preset)), walk(50)).policy, kind)
+    policy = feed(made(settings_for(preset=preset)), walk(50)).policy
+    assert all(isinstance(sight, kind) for sight in policy.sights)
+    assert (len(policy.sights) > 1) == (preset == "ours")
 
 
 def test_a_search_too_deep_to_be_made_is_refused_before_anything_is_learned() -> None:
@@ -553,6 +559,9 @@ def test_the_flow_is_asked_once_for_a_decision_and_what_came_of_it(
     settings = AgentSettings(grid=Discretisation(nodes=(9, 9)), planning=PlanningOptions(depth=depth))
     learner = GPRMax(SystemEnvironment("mountain-car"), settings=settings, seed=0).learn(12)
     agent, last = learner._agent, learner._agent.transitions[-1]
+    action = agent.act(last.next_state)  # here it tries out how far to look from now on
+    agent.observe(Transition(last.next_state, action, -1.0, last.next_state + 0.001, False, False))
+    last = agent.transitions[-1]
     asked: list[str] = []
     for name in ("grow", "__call__"):
         real = getattr(Flow, name)

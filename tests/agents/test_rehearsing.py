@@ -249,7 +249,12 @@ def test_its_agent_is_saved_and_loaded(tmp_path: Path, name: str) -> None:
 
 def test_a_settled_agent_whose_model_has_no_bounds_wakes_at_the_end_of_an_episode() -> None:
     """Nothing good was promised, and nobody can say that it came."""
-    eager = {"mean_drift_tolerance": 1e9, "uncertainty_drift_tolerance": 1e9, "patience": 1}
+    eager = {
+        "mean_drift_tolerance": 1e9,
+        "uncertainty_drift_tolerance": 1e9,
+        "patience": 1,
+        "disagreement": 1e9,
+    }
     learner = learned("explodes", 10, stopping=eager)
     assert learner.stopped_learning_at == 10
     learner.learn(19)

@@ -21,7 +21,7 @@ NAME = "optimist"
 # Who must not see a true system, and the ground floor they stand on.
 AGENTS = frozenset({"agents", "planning", "models", "gp"})
 GROUND = frozenset(
-    {"arrays", "box", "discretisation", "documents", "given", "grid", "steps", "task", "transitions"}
+    {"arrays", "box", "discretisation", "documents", "given", "grid", "shown", "steps", "task", "transitions"}
 )
 ROOMS = AGENTS | GROUND | {"compiled"}
 SYSTEMS = "systems"
@@ -29,8 +29,33 @@ SYSTEMS = "systems"
 # What comes from elsewhere. Nothing among it can load a module by name, or knows an environment.
 LIBRARIES = frozenset({"llvmlite", "numba", "numpy", "pydantic", "scipy", "threadpoolctl"})
 STANDARD = frozenset(
-    {"__future__", "collections", "concurrent", "contextlib", "dataclasses", "enum", "functools", "itertools"}
-    | {"json", "math", "os", "pathlib", "re", "threading", "time", "tomllib", "traceback", "types", "typing"}
+    {
+        "__future__",
+        "base64",
+        "collections",
+        "concurrent",
+        "contextlib",
+        "dataclasses",
+        "enum",
+        "functools",
+        "itertools",
+    }
+    | {
+        "html",
+        "json",
+        "math",
+        "os",
+        "pathlib",
+        "re",
+        "struct",
+        "threading",
+        "time",
+        "tomllib",
+        "traceback",
+        "types",
+        "typing",
+        "zlib",
+    }
 )
 DOORS = frozenset({"__builtins__", "__import__", "__loader__", "__spec__", "compile", "eval", "exec"})
 

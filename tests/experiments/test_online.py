@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from optimist import adapt
 from optimist.arrays import Actions, FloatArray
 from optimist.experiments.kinds import KINDS, find_kind
-from optimist.experiments.online import evaluate, open_run, play, start_run
+from optimist.experiments.online import evaluate, open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.planning import roll_out
 from optimist.runs import RunError, RunStore, Session
 from optimist.runs.loop import reset_seed
+from optimist.runs.playing import play
 from tests.experiments.own_problem import STEPS, write_my_cart
 from tests.runs.recording import Line, with_header
 

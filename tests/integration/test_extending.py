@@ -16,9 +16,9 @@ from optimist.experiments.kinds import KINDS
 from optimist.models import LEARNERS
 from optimist.runs import RunStore
 from optimist.systems import NAMES, SYSTEMS
-from tests.integration.test_tutorials import script
+from tests.integration.pages import script
 
-PAGE = "../extending.md"
+PAGE = "docs/extending.md"
 SMALL = {
     "linear": '[model]\nlearner = "linear"\n[grid]\nnodes = [21, 21]\n',
     "gp": "[grid]\nnodes = [21, 21]\n",

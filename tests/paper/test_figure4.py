@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from optimist.arrays import FloatArray
-from optimist.paper.figure4 import draw_figure4, statistics_as_markdown
+from optimist.paper.figure4 import STYLES, draw_figure4, statistics_as_markdown
 from optimist.paper.runs import Curve
 from optimist.runs import EpisodeRow
 from optimist.systems import PAPER
@@ -146,6 +146,27 @@ def test_colours_are_safe_and_different_and_so_are_the_dashes(figure4: Figure) -
     for axes, count in ((left, 3), (right, 2)):  # told apart in print
         drawn = [line for line in axes.get_lines() if line.get_label() != BEST_LABEL]
         assert len({line.get_linestyle() for line in drawn}) == count
+
+
+def test_of_curves_that_coincide_all_can_be_seen() -> None:
+    """Where the three are one line, its pixels have the colours of all three; nothing of it is black."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    median = np.full(6, -103.0)
+    same = [curve(agent, median, width=0.0) for agent in EXPLORERS]
+    figure = draw_figure4({"mountain-car": same}, {"mountain-car": -103.0}, "")
+    canvas = FigureCanvasAgg(figure)
+    figure.axes[0].legend_ = None
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels: FloatArray = np.asarray(canvas.buffer_rgba())[..., :3].astype(float)  # type: ignore[no-untyped-call]
+    left, right = (figure.axes[0].transData.transform((x, -103.0)) for x in (2.1, 2.9))  # between markers
+    row = pixels.shape[0] - round(left[1])
+    strip = pixels[row - 4 : row + 5, round(left[0]) : round(right[0])].reshape(-1, 3)
+    for name in EXPLORERS:
+        colour = np.array([int(to_hex(STYLES[name][0])[k : k + 2], 16) for k in (1, 3, 5)])
+        near = (np.abs(strip - colour).max(axis=1) < 20).sum()
+        assert near > 0.03 * len(strip), name
+    assert not (strip.max(axis=1) < 40).any()
 
 
 def test_an_agent_has_one_colour_in_all_panels(figure4: Figure) -> None:

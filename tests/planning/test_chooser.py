@@ -13,8 +13,7 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.discretisation import ONE_STEP, Discretisation, Holding, Layout
 from optimist.grid import Grid
-from optimist.planning import Chooser, Lookahead, Planned, Planner, plan
-from optimist.planning.policy import affordable_depth
+from optimist.planning import Chooser, Planned, Planner, plan
 from optimist.planning.rehearsal import from_around
 from optimist.steps import known
 from optimist.task import Task
@@ -125,8 +124,6 @@ def test_what_is_fixed_is_not_tried(fixed: dict[str, Any], depth: int | None) ->
     assert any("placed" in kind for kind in kinds) == ("spacing" not in fixed)
     assert ("placed by need" in kinds) == (not {"spacing", "nodes"} & set(fixed))
     assert ("single steps" in kinds) == ("hold" not in fixed)
-    assert "short sight" not in kinds  # it does not take turns: only the last look tries it
-    assert ("short sight" in chooser.last) == (depth is None)
     assert chooser.last == () or chooser.last[-1] == "polished"
     assert not set(chooser.placed) & set(chooser.last)  # those are tried before, in rounds
     assert set(kinds) <= {*chooser.placed, *chooser.last}
@@ -166,7 +163,6 @@ def test_challengers_are_named_after_what_is_different() -> None:
         "loosely placed": "loosely placed",
         "placed by need": "placed by need",
         "single steps": "uniform, single steps",
-        "short sight": "uniform, looking 5 ahead",  # half of the ten that are affordable with two actions
         "polished": "uniform, polished",
     }
     other = kept_by(chooser, holding=ONE_STEP, depth=5, placement="closely placed")
@@ -215,15 +211,12 @@ def test_what_is_uniform_is_not_challenged_by_the_uniform_layout(changes: dict[s
     assert chooser.challenger("uniform", kept_by(chooser, **changes), VISITED) is None
 
 
-def test_single_steps_and_short_sight_are_the_layout_in_use_but_for_that() -> None:
+def test_single_steps_are_the_layout_in_use_but_for_that() -> None:
     chooser = Chooser(TASK, Discretisation(budget=200))
     kept = kept_by(chooser, placement="closely placed")
     single = challenger(chooser, "single steps", kept)
     assert single.grid is kept.grid
     assert (single.holding, single.depth, single.placement) == (ONE_STEP, None, "closely placed")
-    short = challenger(chooser, "short sight", kept)
-    assert short.grid is kept.grid
-    assert (short.holding, short.depth, short.placement) == (CROSSING, 5, "closely placed")
 
 
 @pytest.mark.parametrize("depth", [None, 5])
@@ -238,22 +231,6 @@ def test_from_single_steps_the_challenger_goes_back_to_holding_until_crossed(dep
     assert "single steps" not in back.name
     there = challenger(chooser, "single steps", Planner(TASK).plan(STEP, back))
     assert (there.holding, there.name) == (ONE_STEP, kept.layout.name)
-
-
-@pytest.mark.parametrize("holding", [ONE_STEP, CROSSING], ids=["single", "held"])
-def test_from_short_sight_the_challenger_looks_as_far_as_is_affordable_again(holding: Holding) -> None:
-    chooser = Chooser(TASK, Discretisation(budget=200))
-    kept = kept_by(chooser, holding=holding, depth=5, placement="loosely placed")
-    back = challenger(chooser, "short sight", kept)
-    assert back.grid is kept.grid
-    assert (back.holding, back.depth, back.placement) == (holding, None, "loosely placed")
-    assert "ahead" not in back.name
-    acting = Planner(TASK).replanned(kept, back)  # the plan as it is
-    assert acting is not None
-    assert isinstance(acting.policy, Lookahead)
-    assert acting.policy.depth == affordable_depth(TASK.n_actions) == 10
-    there = challenger(chooser, "short sight", acting)
-    assert (there.depth, there.name) == (5, kept.layout.name)
 
 
 def test_nodes_go_to_the_axis_that_needs_them() -> None:

@@ -269,39 +269,6 @@ def test_dynamics_need_not_mean_anything_beyond_an_end(depth: int) -> None:
     np.testing.assert_array_equal(made.plan.q_values, expected.plan.q_values)
 
 
-# --- the same plan acted on in another way ---------------------------------------------------------------
-
-
-def test_a_plan_is_made_again_only_where_the_layout_asks_for_another() -> None:
-    planner, layout = Planner(TASK), Layout(GRID, Holding(3), depth=2)
-    made = planner.plan(STEP, layout)
-    again = planner.replanned(made, replace(layout, depth=1, placement="by hand"))
-    assert again is not None
-    assert again.plan is made.plan
-    assert (again.n_clipped, again.mean_hold) == (made.n_clipped, made.mean_hold)
-    assert (again.layout.depth, again.layout.name) == (1, "by hand, 3 steps held, looking 1 ahead")
-    assert isinstance(again.policy, Lookahead)
-    by_hand = Lookahead(TASK, STEP, made.q_function, 1)
-    np.testing.assert_array_equal(again.policy(STATES), by_hand(STATES))
-    assert planner.replanned(None, layout) is None
-    assert planner.replanned(made, replace(layout, holding=ONE_STEP)) is None
-    assert planner.replanned(made, replace(layout, grid=Grid.uniform(BOX, (14, 11)))) is None
-
-
-def test_a_plan_without_optimism_is_acted_on_without_it_again() -> None:
-    planner, layout = Planner(replace(TASK, optimistic_value=5.0)), Layout(GRID, depth=2)
-
-    def unsure(states: FloatArray, action: int) -> Successors:
-        return Successors(swing(states, TASK.controls[action : action + 1]), np.full(len(states), 0.5))
-
-    made = planner.plan(unsure, layout, optimistic=False)
-    again = planner.replanned(made, layout)
-    assert again is not None
-    assert isinstance(made.policy, Lookahead)
-    assert isinstance(again.policy, Lookahead)
-    np.testing.assert_array_equal(again.policy(STATES), made.policy(STATES))
-
-
 # --- plans from one grid to another -------------------------------------------------------------------
 
 

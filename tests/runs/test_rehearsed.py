@@ -226,6 +226,7 @@ TRUSTING = SMALL.model_copy(
             patience=1,
             surprise=1e9,
             disappointment=0.5,
+            disagreement=1e9,
         ),
     }
 )

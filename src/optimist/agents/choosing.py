@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from optimist.agents.settings import AgentSettings
+from optimist.arrays import FloatArray
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.model import DrawnModel, imagined_by, imagined_if
-from optimist.planning import Chooser, Flow, Planned, Planner, rehearse
+from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
 from optimist.planning.contest import Contest, TryOut, Won
 from optimist.planning.leaving import Leaving, seen_leaving
 from optimist.planning.rehearsal import Expectation, Starts, from_around, kinds_of
+from optimist.planning.sights import Sights
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transitions
@@ -63,20 +65,25 @@ class Choosing:
     chooser: Chooser
 
     def choose(
-        self, model: Model, seen: Transitions, before: Planned | None, n_updates: int, *, polish: bool
+        self,
+        model: Model,
+        seen: Transitions,
+        before: Planned | None,
+        n_updates: int,
+        *,
+        polish: bool,
+        woken: bool = False,
     ) -> Rehearsed:
         """Plan on the layout in use and on a challenger; the one that earns clearly more is kept.
 
-        When the model has settled (`polish`), all kinds are tried and the best is taken as it is.
+        Who was just `woken` has more to choose from: what was good so far may not be any more. When the model
+        has settled (`polish`), all kinds are tried and the best is taken as it is.
         """
         leaving = None if before is None else self.leaving(seen, before.worst)
         predicting = 0.0
 
-        def attempt(layout: Layout, like: Planned | None = None) -> Planned:
+        def attempt(layout: Layout) -> Planned:
             nonlocal predicting
-            again = self.planner.replanned(like, layout)
-            if again is not None:
-                return again
             began = perf_counter()
             flow = flow_of(model, layout.grid)
             predicting += perf_counter() - began
@@ -88,15 +95,15 @@ class Choosing:
         contest = Contest(self.chooser, attempt, try_out, seen.states)
         if polish and self.settings.planning.rehearse:
             return Rehearsed(contest.among_all(made), predicting)
-        ended = bool(seen.terminated[-1] or seen.truncated[-1])
-        return Rehearsed(contest.between(made, self._turns(n_updates, ended=ended)), predicting)
+        more = woken or bool(seen.terminated[-1] or seen.truncated[-1])
+        return Rehearsed(contest.between(made, self._turns(n_updates, more=more)), predicting)
 
-    def _turns(self, n_updates: int, *, ended: bool) -> Sequence[str]:
-        """Whose turn it is to challenge the layout in use. Between two episodes there is time for more."""
+    def _turns(self, n_updates: int, *, more: bool) -> Sequence[str]:
+        """Whose turn it is to challenge the layout in use. Between two episodes there is time for `more`."""
         options, kinds = self.settings.planning, self.chooser.kinds
         if not options.rehearse:
             return []
-        if ended:
+        if more:
             return kinds[: max(options.challengers, len(self.chooser.placed))]
         first, count = n_updates * options.challengers, min(options.challengers, len(kinds))
         return [kinds[(first + turn) % len(kinds)] for turn in range(count)]
@@ -109,15 +116,39 @@ class Choosing:
         """Where plans are tried out: in the model, from starts that were seen and around them, and, from
         those that were seen, in some models that the data leave possible, too. Each counts a third.
         """
-        starts, imagined = from_around(self.task, seen.states[seen.begins]), imagined_by(model)
+        starts, mean = from_around(self.task, seen.states[seen.begins]), imagined_by(model)
+        imagined = mean
         if isinstance(model, DrawnModel):
-            stream = np.random.default_rng([self.seed, DRAW_STREAM, len(seen)])
-            drawn = stream.standard_normal((DRAWS, self.task.box.n_dims))
+            drawn = self._draws(len(seen))
             states = np.concatenate([starts.states, starts.states[np.arange(DRAWS) % starts.n_seen]])
             weights = np.concatenate([2.0 * starts.weights, np.full(DRAWS, 1.0 / DRAWS)]) / 3.0
             imagined = imagined_if(model, np.concatenate([np.zeros_like(starts.states), drawn]))
             starts = Starts(states, weights, starts.n_seen)
-        return lambda made: rehearse(self.task, made.policy, imagined, starts)
+        return lambda made: rehearse(self.task, Sights.of(made, mean), imagined, starts)
+
+    def _draws(self, n_seen: int) -> FloatArray:
+        """How possible models err, after so many transitions, in standard deviations.  [DRAWS, d]"""
+        stream = np.random.default_rng([self.seed, DRAW_STREAM, n_seen])
+        return stream.standard_normal((DRAWS, self.task.box.n_dims))
+
+    def agree(
+        self, model: Model, policy: Policy, starts: FloatArray, n_seen: int, *, expected: float | None = None
+    ) -> bool:
+        """Whether models that the data leave possible agree on what `policy` earns from `starts` [n, d].
+
+        None of them may say that it is much less than the model itself says, or than what is `expected`.
+        """
+        drawn = np.zeros((1, self.task.box.n_dims))
+        if isinstance(model, DrawnModel):
+            drawn = np.vstack([drawn, self._draws(n_seen)])
+            imagined = imagined_if(model, np.tile(drawn, (len(starts), 1)))
+        else:
+            imagined = imagined_by(model)
+        everywhere = Starts.alike(np.repeat(starts, len(drawn), axis=0))
+        totals = rehearse(self.task, policy, imagined, everywhere).totals.reshape(len(starts), len(drawn))
+        hoped = totals[:, 0] if expected is None else np.full(len(starts), expected)
+        allowed = self.settings.stopping.disagreement * np.abs(hoped)
+        return bool((totals.min(axis=1) >= hoped - allowed).all())
 
     def expect(self, model: Model, rehearsed: Rehearsed, seen: Transitions) -> Expectation:
         """What an episode will earn, with an interval from models that the data leave possible."""

@@ -22,8 +22,7 @@ planned with; model and planner never see them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -31,6 +30,7 @@ import numpy as np
 from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.doubts import Doubts
+from optimist.agents.knowledge import Knowledge
 from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
@@ -41,9 +41,9 @@ from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Arrays, Packed, imagined_by
-from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction, rehearse
-from optimist.planning.contest import TryOut
-from optimist.planning.rehearsal import Expectation, Starts, better
+from optimist.planning import Flow, Lookahead, Plan, QFunction, rehearse
+from optimist.planning.rehearsal import Expectation, Starts, kinds_of
+from optimist.planning.sights import Sights
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
@@ -51,41 +51,8 @@ from optimist.transitions import Transition, Transitions
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
 TIE = 1e-9
 NEWS = 5  # transitions that make a new plan worth while at the end of an episode
+ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
 UNKNOWN = 0.5  # uncertainty of a state and action from which trying it is news
-
-
-@dataclass(frozen=True, eq=False)
-class Knowledge:
-    """All that an agent has made of its transitions: enough to go on from, or to act on."""
-
-    n_transitions: int
-    model: Model
-    planned: Planned
-    flow: Flow
-    drifts: tuple[Drift, ...]
-    settled: bool
-    expectation: Expectation
-    n_updates: int
-    planner: Planner
-    try_out: TryOut
-
-    @property
-    def plan(self) -> Plan:
-        """Its Q-values, and how they were found."""
-        return self.planned.plan
-
-    @cached_property
-    def best(self) -> Planned:
-        """The same without any bonus: the best it knows, found when it is first asked for.
-
-        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
-        alike, and it was chosen for what it earns.
-        """
-        made, planner = self.planned, self.planner
-        plain = planner.plan(
-            self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
-        )
-        return made if better(self.try_out(made), self.try_out(plain)) else plain
 
 
 class GPRMaxAgent:
@@ -108,6 +75,8 @@ class GPRMaxAgent:
         self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
         self._tried_unknown = False  # since the last update
         self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
+        self._begun = 0  # how many transitions there were when the current episode began
+        self._looking: tuple[FloatArray, QFunction | Lookahead] | None = None  # since where, and how
 
     @property
     def grid(self) -> Grid:
@@ -145,9 +114,9 @@ class GPRMaxAgent:
         return self.knowledge
 
     @property
-    def policy(self) -> QFunction | Lookahead:
+    def policy(self) -> Sights:
         """The best it knows, without exploring; a ValueError before the first plan."""
-        return self.known().best.policy
+        return self.known().best_sights
 
     def act(self, state: FloatArray) -> int:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
@@ -161,15 +130,30 @@ class GPRMaxAgent:
 
     def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
         """Of all actions [n_actions]; where they lead is kept for when it has happened."""
-        policy = knowledge.planned.policy
-        if isinstance(policy, QFunction):
-            return np.asarray(policy(state[np.newaxis])[0])
-        seen = policy.foresee(state[np.newaxis])
+        looking = self._look(knowledge, state)
+        if isinstance(looking, QFunction):
+            return np.asarray(looking(state[np.newaxis])[0])
+        seen = looking.foresee(state[np.newaxis])
         self._foreseen = state, Successors(seen.next_states[0], seen.uncertainty[0])
         return np.asarray(seen.q_values[0])
 
+    def _look(self, knowledge: Knowledge, state: FloatArray) -> QFunction | Lookahead:
+        """How far: as is best from where the episode began, or from where it was when the plan was made."""
+        first = (
+            self._begun if self.transitions and _goes_on(self.transitions[-1], state) else self.n_transitions
+        )
+        since = max(first, knowledge.n_transitions)
+        if since < self.n_transitions:
+            state = self.doubts.readings.plausible(self.transitions[since].state)
+        if self._looking is None or not np.array_equal(self._looking[0], state):
+            self._looking = state, knowledge.sights.looking_from(state)
+        return self._looking[1]
+
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
+        begins = not (self.transitions and _goes_on(self.transitions[-1], transition.state))
+        if begins:
+            self._begun = self.n_transitions
         self.transitions.append(transition)
         self.doubts.watch(self.transitions, since=self.n_transitions)
         knowledge, woken = self.knowledge, self._woken
@@ -184,6 +168,8 @@ class GPRMaxAgent:
             knowledge = self.knowledge = replace(knowledge, drifts=())
         if knowledge.settled and (transition.terminated or transition.truncated):
             knowledge = self._after_episode(knowledge)
+        if begins and knowledge.settled and self._begins_unlike(knowledge, transition.state):
+            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition)
         self._tried_unknown |= uncertainty > UNKNOWN
         if knowledge.settled and (
@@ -198,12 +184,27 @@ class GPRMaxAgent:
             return knowledge  # the plan changed on the way
         earned = sum(row.reward for row in self.transitions[first:])
         start = Starts.alike(self.transitions[first].state[np.newaxis])
-        heard = rehearse(self.task, knowledge.planned.policy, imagined_by(knowledge.model), start)
+        heard = rehearse(self.task, knowledge.sights, imagined_by(knowledge.model), start)
         allowed = self.settings.stopping.disappointment * abs(heard.total)
         if np.isfinite(heard.total) and earned >= heard.total - allowed:
             return knowledge
         self.knowledge = replace(knowledge, settled=False, drifts=())
         return self.knowledge
+
+    def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
+        """Whether an episode from `start` [d] is like none before, and may earn far less than they do.
+
+        The plan may be none for there, or nobody can say how it will go.
+        """
+        if not self.settings.planning.rehearse:
+            return False
+        seen, box = self.doubts.of(self.transitions[: knowledge.n_transitions]), self.task.box
+        apart = np.abs(box.displacement(seen.states[seen.begins], start)) / box.widths
+        if (apart <= ALIKE).all(axis=1).any():
+            return False
+        expected = float(knowledge.expectation)
+        asked = knowledge.model, knowledge.sights, start[np.newaxis], len(seen)
+        return not self._choosing.agree(*asked, expected=expected)
 
     def _predicted(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
         """Where the action was to lead [d], and how unsure that was: as foreseen, else asked now."""
@@ -244,6 +245,10 @@ class GPRMaxAgent:
             return False
         if self.settings.due(self.n_transitions):
             return True
+        if self.knowledge is not None and self.settings.due_again(
+            self.n_transitions, done, len(self.knowledge.drifts)
+        ):
+            return True
         # before an episode begins is a good time, if there is something new
         last = self.transitions[-1]
         ended = last.terminated or last.truncated
@@ -262,8 +267,12 @@ class GPRMaxAgent:
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
         settled = settings.stopping.settled(drifts) and not self._tried_unknown
+        if settled and previous is not None and settings.planning.rehearse:
+            began_at = kinds_of(seen.states[seen.begins], self.task.box)
+            settled = self._choosing.agree(model, previous.sights, began_at, len(seen))
         before = None if previous is None else previous.planned
-        rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled)
+        woken = previous is not None and previous.n_updates > 1 and not previous.drifts
+        rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
         flow = made.step
         assert isinstance(flow, Flow)
@@ -324,6 +333,8 @@ class GPRMaxAgent:
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
+        begins = np.flatnonzero(Transitions.of(transitions).begins) if transitions else [0]
+        self._begun = int(begins[-1])
         self.knowledge, self._foreseen, self._tried_unknown = None, None, False
         self.doubts, self._woken = Doubts(self.task), False
         if packed is None and transitions:
@@ -367,4 +378,9 @@ class GPRMaxAgent:
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False
-        self._woken = False
+        self._woken, self._looking = False, None
+
+
+def _goes_on(last: Transition, state: FloatArray) -> bool:
+    """Whether `state` is where the last transition led, in the same episode."""
+    return not (last.terminated or last.truncated) and np.array_equal(last.next_state, state)

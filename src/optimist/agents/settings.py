@@ -6,6 +6,8 @@ says it. Problems differ in their `Discretisation` only.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,8 +21,8 @@ from pydantic import (
 )
 
 from optimist.discretisation import Count, Discretisation, Positive
-from optimist.documents import Settings, first_error, read_document
-from optimist.given import brief
+from optimist.documents import Settings, first_error, parse_json, read_document
+from optimist.given import brief, told
 from optimist.models import GPSettings, ModelSettings, StoppingRule
 from optimist.models.learners import find_learner
 from optimist.planning import Chooser, Limits, Planner
@@ -93,6 +95,16 @@ class AgentSettings(Settings):
         past = n_transitions - (self.first_plans[-1] if self.first_plans else 0)
         return past > 0 and past % self.replan_every == 0
 
+    def due_again(self, n_transitions: int, done: int, n_since: int) -> bool:
+        """Whether to plan after so many transitions, `done` of them planned with.
+
+        Plans come in quick succession after waking, as they do in the beginning: `n_since` were made since.
+        """
+        first = self.first_plans
+        if n_since + 1 >= len(first) or n_transitions <= first[-1]:
+            return False
+        return n_transitions - done >= first[n_since + 1] - first[n_since]
+
     def planner(self, task: Task) -> Planner:
         """How such an agent plans."""
         return Planner(task, limits=Limits(self.planning.tolerance, self.planning.max_sweeps, relative=True))
@@ -116,9 +128,17 @@ PRESETS: dict[str, AgentSettings] = {
 
 
 def settings_of(
-    agent: str, *, preset: str = "ours", grid: Discretisation | None = None, file: Path | None = None
+    agent: str,
+    *,
+    preset: str = "ours",
+    grid: Discretisation | None = None,
+    file: Path | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> AgentSettings:
-    """The settings of a named agent: a preset, the problem's grid, then what `file` (TOML or JSON) says."""
+    """The settings of a named agent: a preset, the problem's grid, then what `file` (TOML or JSON) says.
+
+    `changes` says the same as a file would: `{"replan_every": 50, "grid": {"nodes": [61, 61]}}`.
+    """
     variant = find_agent(agent)
     if preset not in PRESETS:
         raise ValueError(f"The preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
@@ -126,13 +146,22 @@ def settings_of(
     document = chosen.model_dump(mode="json") | {"knownness": variant or chosen.knownness}
     if grid is not None:
         document["grid"] = grid.model_dump(mode="json")
-    if file is not None:
-        given = read_document(file, "The settings")
+    for given in ([] if file is None else [read_document(file, "The settings")]) + _said(changes):
         model, learner = given.get("model"), document["model"]["learner"]
         if isinstance(model, dict) and model.get("learner", learner) != learner:
             del document["model"]  # another learner has other settings
         document = _merged(document, given)
     return parse_settings(document)
+
+
+def _said(changes: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Changes as a file would say them."""
+    if changes is None:
+        return []
+    try:
+        return [parse_json(json.dumps(dict(changes)), "The settings", "`changes`")]
+    except TypeError as error:
+        raise ValueError(f"The settings must be what JSON can say; got {told(error)}.") from error
 
 
 def find_agent(name: str) -> str | None:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from optimist.cli.output import print_json
@@ -30,11 +31,12 @@ TlsCert = Annotated[Path | None, typer.Option(metavar="FILE", help="Our own cert
 TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="The key of our certificate (PEM).")]
 Workers = Annotated[int | None, typer.Option(help="Processes of engine local; by default one per core.")]
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are recorded.")]
+FILE = f"The experiment: `name = ...`, then tables {escape('[[runs]]')} of problems, agents and seeds."
 WHAT = f"{', '.join(list(RESULTS)[:-1])} or {list(RESULTS)[-1]}"
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment: its name, and runs.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help=FILE)],
     results: Results = Path("results"),
     engine: Engine = "local",
     address: Address = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from optimist.agents import PRESETS
+from optimist.cli.axes import FIRST_TWO, Axes, two_axes
 from optimist.cli.check import DIRECTORY, named
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
@@ -22,12 +23,12 @@ from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.planning import Rollouts
-from optimist.runs import EpisodeRow, Event, RunStore, Session
+from optimist.runs import Event, RunStore, Session
 from optimist.starting import was_stopped
 
 SHOWN = 50  # episodes told of one by one; of more, some, evenly spread
 
-PLOT = "Draw learning curve, value function and uncertainty (.png, .pdf, .svg)."
+PLOT = "Draw learning curve, value function, policy, path and uncertainty (.png, .pdf, .svg)."
 NAMED = "The problem, when it is your own: its code is run only if you name it."
 RUN = "Where to record the run; by default runs/PROBLEM/AGENT/seed-S."
 SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
@@ -48,6 +49,7 @@ def learn(
     preset: Annotated[str, typer.Option(help=f"Which settings: {', '.join(PRESETS)}.")] = "ours",
     settings: Annotated[Path | None, typer.Option(metavar="FILE", help=SETTINGS)] = None,
     plot: Plot = None,
+    axes: Axes = FIRST_TWO,
     watch: Watch = False,
     as_json: AsJson = False,
 ) -> None:
@@ -58,13 +60,14 @@ def learn(
         require_live()
     given = named(run, "--run") if run is not None else None
     found = find_problem(problem)
+    shown = two_axes(found, axes)
     directory = given if given is not None else Path("runs") / found.label / agent / f"seed-{seed}"
     started = start_run(
         found, agent, seed=seed, run=directory, episodes=episodes, preset=preset, file=settings
     )
     if not as_json:
         print(f"{found.name}: {agent} learns from nothing, seed {seed}, recorded in {directory}")
-    _go_on(started, found, directory, episodes, plot, as_json, watch=watch)
+    _go_on(started, found, directory, episodes, _Picture(plot, shown), as_json, watch=watch)
 
 
 def resume(
@@ -72,6 +75,7 @@ def resume(
     episodes: Annotated[int | None, typer.Option(help=EPISODES)] = None,
     problem: Named = None,
     plot: Plot = None,
+    axes: Axes = FIRST_TWO,
     watch: Watch = False,
     as_json: AsJson = False,
 ) -> None:
@@ -85,9 +89,10 @@ def resume(
     _at_least_one(wanted)
     with _interruptible(directory, problem), progress(f"bringing {run} back"):
         opened, found = open_run(directory, problem, writing=True)
+    shown = two_axes(found, axes)
     if not as_json:
         print(f"{run}: goes on after {opened.num_timesteps} transitions, {len(opened.episodes)} episodes")
-    _go_on(opened, found, directory, wanted, plot, as_json, watch=watch)
+    _go_on(opened, found, directory, wanted, _Picture(plot, shown), as_json, watch=watch)
 
 
 def evaluate(
@@ -118,12 +123,20 @@ def evaluate(
         _print_evaluation(result)
 
 
+@dataclass(frozen=True)
+class _Picture:
+    """What to draw in the end, if anything."""
+
+    file: Path | None
+    axes: tuple[int, int] | None
+
+
 def _go_on(
     run: Session[Any],
     problem: Problem,
     directory: Path,
     episodes: int,
-    plot: Path | None,
+    picture: _Picture,
     as_json: bool,
     *,
     watch: bool,
@@ -133,11 +146,7 @@ def _go_on(
     def say(event: Event) -> None:
         row = getattr(event, "ended", None)
         if row is not None and (row.episode - 1) % every == 0:
-            print(
-                f"  episode {row.episode}: total reward {row.total_reward:.4g}{_expected(row)} in "
-                f"{row.steps} steps ({row.ending}), {row.transitions} transitions",
-                flush=True,
-            )
+            print(f"  {row.told()}", flush=True)
 
     with run, watched(directory if watch else None) as url:
         if url is not None:
@@ -147,9 +156,9 @@ def _go_on(
             run.learn(episodes=episodes, callback=None if as_json else say, progress_bar=True)
         with RunStore.open(directory, writing=False) as store:
             result = _result(store, directory) | {"transitions": run.num_timesteps}
-        if plot is not None:
-            _draw(run, problem, plot)
-            result["plot"] = str(plot)
+        if picture.file is not None:
+            _draw(run, problem, picture.file, picture.axes)
+            result["plot"] = str(picture.file)
         if as_json:
             print_json(result if url is None else result | {"url": url})
         else:
@@ -158,10 +167,6 @@ def _go_on(
             run.close()
             with suppress(EOFError, KeyboardInterrupt):
                 input(f"  the page stays at {url} until you press Enter ")
-
-
-def _expected(row: EpisodeRow) -> str:
-    return "" if row.expected is None else f" (expected {row.expected:.4g})"
 
 
 @contextmanager
@@ -247,9 +252,10 @@ def _check_plot(plot: Path | None) -> None:
         check_target(plot)
 
 
-def _draw(run: Session[Any], problem: Problem, file: Path) -> None:
+def _draw(run: Session[Any], problem: Problem, file: Path, axes: tuple[int, int] | None) -> None:
     from optimist.views.learning_figure import draw_learning  # noqa: PLC0415
     from optimist.views.plan_figure import save_figure  # noqa: PLC0415
 
     names, best = problem.axis_names, problem.best_known
-    save_figure(draw_learning(run, problem.name, axis_names=names, best_known=best), file)
+    drawn = draw_learning(run, problem.name, axis_names=names, best_known=best, axes=axes)
+    save_figure(drawn, file)

@@ -9,7 +9,7 @@ import typer
 
 import optimist
 from optimist import starting
-from optimist.cli import campaign, check, learn, plan, problems, report, watch
+from optimist.cli import campaign, check, export, learn, plan, problems, replay, report, watch
 from optimist.given import damaged_cache, one_line
 from optimist.runs import RunError
 
@@ -27,9 +27,11 @@ app.command("plan")(plan.plan)
 app.command("learn")(learn.learn)
 app.command("resume")(learn.resume)
 app.command("evaluate")(learn.evaluate)
+app.command("replay")(replay.replay)
 app.command("check")(check.check)
 app.command("watch")(watch.watch)
 app.command("report")(report.report)
+app.command("export")(export.export)
 app.command("sweep")(campaign.sweep)
 app.command("reproduce")(campaign.reproduce)
 

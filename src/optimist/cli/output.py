@@ -9,7 +9,14 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from optimist.documents import sayable
 
@@ -29,3 +36,16 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
     with redirect_stdout(sys.stderr), bar:  # what somebody's own code prints is no result
         task = bar.add_task(what)
         yield lambda text: bar.update(task, description=f"{what}: {text}")
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """The same with a bar: the function is told what is being done, how much of it, and of how much."""
+    columns = (BarColumn(30), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    hidden = not sys.stderr.isatty()
+    bar = Progress(*columns, console=Console(stderr=True, quiet=hidden), transient=True, disable=hidden)
+    with redirect_stdout(sys.stderr), bar:
+        task = bar.add_task(what, total=None)
+        yield lambda text, done, total: bar.update(
+            task, description=f"{what}: {text}", completed=done, total=total
+        )

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from optimist.cli.axes import FIRST_TWO, Axes, numbers, two_axes
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
 from optimist.experiments.problems import Problem, find_problem
@@ -31,7 +32,6 @@ BackedUp = Annotated[str, typer.Option(help=f"Which Bellman backup: {', '.join(B
 CERTIFY = "Bound the distance from the optimum, controls held."
 Nearby = Annotated[int, typer.Option(help="Roll out from so many seeded starts near the paper's, too.")]
 PLOT = "Draw value function and policy (.png, .pdf, .svg)."
-AXES = "Which two axes to draw; the others stay at the start."
 
 
 def plan(
@@ -48,7 +48,7 @@ def plan(
     certify: Annotated[bool, typer.Option("--certify", help=CERTIFY)] = False,
     nearby: Nearby = 0,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)] = None,
-    axes: Annotated[str, typer.Option(metavar="I,J", help=AXES)] = "0,1",
+    axes: Axes = FIRST_TWO,
     as_json: AsJson = False,
 ) -> None:
     """Plan with the true dynamics, then roll out: the best possible performance.
@@ -70,8 +70,8 @@ def plan(
         from optimist.views.plan_figure import check_target  # noqa: PLC0415
 
         check_target(plot)
-    if plot is not None or axes != "0,1":
-        _axes(found, axes)
+    if plot is not None or axes != FIRST_TWO:
+        two_axes(found, axes)
     with progress(f"planning {problem}") as say:
         say("predicting successors")
 
@@ -86,7 +86,7 @@ def plan(
         say("certifying")
         certificate = made.certify() if certify else None
     if plot is not None:
-        _draw(found, made, rollouts, _axes(found, axes), plot)
+        _draw(found, made, rollouts, two_axes(found, axes), plot)
     result = _result(made, rollouts) | {"problem": found.name}
     if around is not None:
         result["nearby"] = _nearby(around)
@@ -108,32 +108,20 @@ def _recipe(problem: Problem, name: str, nodes: str | None, spacing: str | None,
     n_dims = problem.task.box.n_dims
     changed: dict[str, Any] = {}
     if nodes is not None:
-        counts = _numbers("--nodes", nodes, n_dims, whole=True)
+        counts = numbers("--nodes", nodes, n_dims, whole=True)
         if min(counts) < 2:
             raise ValueError(f"--nodes must be at least 2 on every axis; got {nodes}.")
         changed["nodes"] = tuple(int(count) for count in counts)
     if spacing == "uniform":
         changed["spacing"] = (1.0,) * n_dims
     elif spacing is not None:
-        powers = _numbers("--spacing", spacing, n_dims, whole=False)
+        powers = numbers("--spacing", spacing, n_dims, whole=False)
         if min(powers) <= 0.0:
             raise ValueError(f"--spacing must be positive on every axis; got {spacing}.")
         changed["spacing"] = tuple(powers)
     if hold is not None:
         changed["hold"] = _at_least(1, "--hold", hold)
     return replace(recipe, grid=recipe.grid.model_copy(update=changed))
-
-
-def _numbers(option: str, text: str, count: int, *, whole: bool) -> list[float]:
-    kind = "whole number" if whole else "number"
-    try:
-        numbers = [float(int(part) if whole else float(part)) for part in text.split(",")]
-    except (ValueError, OverflowError):
-        numbers = []
-    if len(numbers) != count or not np.isfinite(numbers).all():
-        example = ",".join(["100" if whole else "1.5"] * count)
-        raise ValueError(f"{option} must be one {kind} per axis ({count}), such as {example}; got {text!r}.")
-    return numbers
 
 
 def _at_least(least: int, option: str, value: int) -> int:
@@ -145,19 +133,6 @@ def _at_least(least: int, option: str, value: int) -> int:
 def _known_backup(name: str) -> None:
     if name not in set(BackupName):
         raise ValueError(f"--backup must be one of {', '.join(BackupName)}; got {name!r}.")
-
-
-def _axes(problem: Problem, text: str) -> tuple[int, int] | None:
-    """Which two to draw; None where there is but one."""
-    n_dims = problem.task.box.n_dims
-    if n_dims == 1:
-        if text != "0,1":
-            raise ValueError(f"--axes must be left out for {problem.name}, which has one axis; got {text!r}.")
-        return None
-    first, second = (int(axis) for axis in _numbers("--axes", text, 2, whole=True))
-    if first == second or not (0 <= first < n_dims and 0 <= second < n_dims):
-        raise ValueError(f"--axes must be two different axes from 0 to {n_dims - 1}; got {text!r}.")
-    return first, second
 
 
 def _draw(

@@ -56,7 +56,7 @@ def total_with_truth(system: System, settings: AgentSettings) -> float:
     """The mean total of the same way of planning and acting, fed with the true dynamics."""
     starts = system.starts if settings.planning.rehearse else None
     made = plan(system.task, system.dynamics, settings.grid, starts=starts, depth=settings.planning.depth)
-    return mean_total(system, made.policy)
+    return mean_total(system, made.sights)
 
 
 def mean_total(system: System, policy: Policy) -> float:

@@ -17,9 +17,8 @@ from optimist.given import blamed, brief
 from optimist.planning import Policy, Rollouts, roll_out
 from optimist.runs import RunError, RunStore, Session
 from optimist.runs.headers import of_run
-from optimist.runs.loop import Environment, Place, begin, stepped
+from optimist.runs.playing import play
 from optimist.systems import SYSTEMS
-from optimist.task import Task
 
 PLAYED = 5  # episodes of an evaluation in an environment that cannot be put into a state
 
@@ -95,29 +94,3 @@ def _followed(problem: Problem, policy: Policy, starts: FloatArray) -> Rollouts:
             f"Random states must come with known dynamics (`adapt(..., dynamics=...)`); got {problem.name}."
         )
     return roll_out(problem.task, problem.dynamics, policy, starts)
-
-
-def play(env: Environment, task: Task, policy: Policy, episodes: int, *, seed: int) -> Rollouts:
-    """Episodes in the environment itself."""
-
-    def act(state: FloatArray) -> int:
-        return int(policy.greedy(state[np.newaxis])[0])
-
-    paths, ended = [], []
-    for episode in range(1, episodes + 1):
-        place = Place(episode, state=begin(env, task, seed, episode))
-        path = [place.state]
-        while place.state is not None:
-            made = stepped(env, task, act, place, number=len(path))
-            path.append(made.transition.next_state)
-            place = made.place
-        paths.append(np.array(path))
-        ended.append(made.ended)
-    rows = [row for row in ended if row is not None]
-    steps = np.array([row.steps for row in rows])
-    padded = np.full((steps.max() + 1, episodes, task.box.n_dims), np.nan)
-    for k, found in enumerate(paths):
-        padded[: len(found), k] = found
-    totals = np.array([row.total_reward for row in rows])
-    terminated = np.array([row.ending == "terminated" for row in rows])
-    return Rollouts(padded[0], totals, steps, terminated, padded)

@@ -21,9 +21,10 @@ from optimist.experiments.problems import Problem
 from optimist.experiments.sarsa_settings import sarsa_settings
 from optimist.runs import EpisodeRow, RunError, RunStore, Session
 from optimist.runs.headers import of_run, require_settings
+from optimist.runs.listening import Callback, Saying, listening, said_no
 from optimist.runs.loop import Ended, reset_seed
 from optimist.runs.progress import LearningProgress
-from optimist.runs.session import Callback, checked_header
+from optimist.runs.resume import checked_header
 from optimist.systems.system import System
 from optimist.transitions import Transitions
 
@@ -75,21 +76,27 @@ class SarsaRun(Session[Any]):
     def learn(
         self,
         total_timesteps: int | None = None,
+        callback: object = None,
+        log_interval: int = 1,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = False,
+        progress_bar: bool = False,
         *,
         episodes: int | None = None,
-        callback: Callback | None = None,
-        progress_bar: bool = False,
     ) -> Self:
-        """Go on until there are so many `episodes`; it does not stop in the middle of one."""
+        """Go on until there are so many `episodes`; it stops only at the end of one, and logs nothing."""
         if episodes is None or total_timesteps is not None:
             raise ValueError("Sarsa must be told how many `episodes` to learn for, and nothing else.")
         if episodes < 1:
             raise ValueError(f"`episodes` must be at least 1; got {episodes}.")
         if self._store is not None:
             self._store.want(max(episodes, len(self._recorded)))
-        with LearningProgress.shown(progress_bar, None, episodes, len(self._episodes)) as listener:
-            callbacks: list[Callback] = [listener] if callback is None else [listener, callback]
-            self._make(max(episodes, len(self._recorded)), callbacks)
+        with (
+            LearningProgress.shown(progress_bar, None, episodes, len(self._episodes)) as bar,
+            listening(self, callback) as callbacks,
+        ):
+            saying: list[Callback] = [Saying(self.verbose, log_interval)] if self.verbose else []
+            self._make(max(episodes, len(self._recorded)), [bar, *saying, *callbacks])
         return self
 
     def _make(self, episodes: int, callbacks: Sequence[Callback] = ()) -> None:
@@ -110,7 +117,7 @@ class SarsaRun(Session[Any]):
                 self._store.end_episodes(news)
             self._episodes += rows
             heard = [callback(event) for event in map(Ended, news) for callback in callbacks]
-            if any(answer is False for answer in heard):
+            if any(said_no(answer) for answer in heard):
                 break
         self._interrupted = False
 

@@ -44,6 +44,8 @@ class StoppingRule(Settings):
     patience: Count = 2
     surprise: Positive = 0.2  # a prediction off by this much of the spread of displacements wakes the learner
     disappointment: Positive = 0.1  # so does an episode that earns this share less than was expected
+    # of what is expected: possible models that differ by more do not let it stop, nor begin an episode asleep
+    disagreement: Positive = 0.5
 
     def settled(self, drifts: Sequence[Drift]) -> bool:
         """Whether the last drifts are all small."""

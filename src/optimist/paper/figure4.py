@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# colour-blind safe (Okabe & Ito), and told apart in print by their dashes
+# colour-blind safe (Okabe & Ito), and told apart in print by their dashes. Those drawn later are narrower: of
+# curves that coincide each shows at the sides, and in the gaps, of the next.
 STYLES = {
-    "gp-rmax-exp": ("#0072b2", "-"),
-    "gp-rmax-grid": ("#d55e00", "--"),
-    "gp-rmax-noexp": ("#009e73", "-."),
-    "sarsa-fine": ("#cc79a7", "-"),
-    "sarsa-coarse": ("#56b4e9", "--"),
+    "gp-rmax-exp": ("#0072b2", "-", 4.5),
+    "gp-rmax-grid": ("#d55e00", "--", 2.6),
+    "gp-rmax-noexp": ("#009e73", "-.", 1.2),
+    "sarsa-fine": ("#cc79a7", "-", 3.2),
+    "sarsa-coarse": ("#56b4e9", "--", 1.4),
 }
 SMOOTHED_ABOVE = 100  # episodes: longer curves are shown as medians of blocks
 BLOCKS = 100
@@ -85,7 +86,8 @@ def draw_figure4(curves: Mapping[str, Sequence[Curve]], best: Mapping[str, float
             mine = [curve for curve in found if curve.agent.startswith(family)]
             for curve in mine:
                 _draw_curve(panel, curve)
-            panel.axhline(best[problem], color="black", linewidth=1.0, label="best possible (true model)")
+            label = "best possible (true model)"
+            panel.axhline(best[problem], color="black", linewidth=1.0, label=label, zorder=1.5)  # below all
             panel.set_xlabel("episode")
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             seeds = {curve.n_seeds for curve in mine}
@@ -107,10 +109,11 @@ def _lines(curve: Curve) -> list[FloatArray]:
 
 
 def _draw_curve(axes: Axes, curve: Curve) -> None:
-    colour, dashes = STYLES[curve.agent]
+    colour, dashes, width = STYLES[curve.agent]
     episodes, median, low, high = _lines(curve)
-    marker = "o" if len(median) <= 20 else None
-    axes.plot(episodes, median, dashes, color=colour, marker=marker, markersize=3.0, label=curve.agent)
+    marker = "o" if len(median) <= 20 else "none"
+    (line,) = axes.plot(episodes, median, dashes, color=colour, linewidth=width, label=curve.agent)
+    line.set(marker=marker, markersize=width + 2.5)
     axes.fill_between(episodes, low, high, color=colour, alpha=0.2, linewidth=0.0)
 
 

@@ -16,7 +16,6 @@ from optimist.discretisation import ONE_STEP, Discretisation, Layout
 from optimist.planning.memory import require_memory
 from optimist.planning.placement import CLOSE, LOOSE, allot, place, resized, roughness
 from optimist.planning.planner import Planned
-from optimist.planning.policy import affordable_depth
 from optimist.task import Task
 
 POLISH = 3.0  # times the nodes, for a last polish
@@ -58,8 +57,7 @@ class Chooser:
     def last(self) -> tuple[str, ...]:
         """The others, and those that are tried only once the model has settled."""
         others = tuple(kind for kind in self.kinds if kind not in self.placed)
-        sight = ("short sight",) if self.depth is None else ()
-        return (*others, *sight, POLISHED) if self.kinds or sight else ()
+        return (*others, POLISHED) if self.kinds else ()
 
     def challenger(self, kind: str, kept: Planned, states: FloatArray) -> Layout | None:
         """The layout in use but for one thing; nodes are placed by `states` [n, d] that were visited.
@@ -69,9 +67,6 @@ class Chooser:
         layout, first = kept.layout, self.first()
         if kind == "single steps":  # or back
             return replace(layout, holding=ONE_STEP if layout.holding != ONE_STEP else first.holding)
-        if kind == "short sight":  # or back
-            near = max(1, affordable_depth(self.task.n_actions) // 2)
-            return replace(layout, depth=near if layout.depth is None else None)
         if kind == POLISHED:
             return self._polished(layout)
         grid = first.grid

@@ -15,7 +15,7 @@ from optimist.planning.rehearsal import Rehearsal, better
 
 MOST_ROUNDS = 3  # of placing nodes again along the paths of the plan that is best by then
 
-Attempt = Callable[[Layout, Planned | None], Planned]  # plan on a layout; the other shares what it can
+Attempt = Callable[[Layout], Planned]  # plan on a layout
 TryOut = Callable[[Planned], Rehearsal]
 
 
@@ -57,7 +57,7 @@ class Contest:
         layout = self.chooser.challenger(kind, won.planned, states)
         if layout is None:
             return won
-        other = self.attempt(layout, won.planned)
+        other = self.attempt(layout)
         heard = self.try_out(other)
         tried = (*won.tried, (other.layout.name, heard.total))
         if wins(heard, won.rehearsal):

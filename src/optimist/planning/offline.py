@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 
 import numpy as np
@@ -19,6 +20,7 @@ from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned, Planner
 from optimist.planning.rehearsal import Rehearsal, from_around, rehearse
 from optimist.planning.rollout import Rollouts, roll_out
+from optimist.planning.sights import Sights
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep
 from optimist.steps import Dynamics, imagined_through, known
 from optimist.task import Task
@@ -36,9 +38,14 @@ class KnownPlan(Planned):
     tried: tuple[tuple[str, float], ...]  # every layout that was rehearsed, and what it came to
     seconds: float  # predicting, tabulating, solving, rehearsing
 
+    @cached_property
+    def sights(self) -> Sights:
+        """The policy, looking as far ahead as is best from where an episode begins."""
+        return Sights.of(self, imagined_through(self.dynamics))
+
     def roll_out(self, starts: FloatArray) -> Rollouts:
-        """Episodes of the system itself under the plan's policy."""
-        return roll_out(self.task, self.dynamics, self.policy, starts)
+        """Episodes of the system itself under the plan."""
+        return roll_out(self.task, self.dynamics, self.sights, starts)
 
     def certify(self) -> Certificate:
         """The residual, off the nodes, of the equation that was solved (controls held and all)."""
@@ -79,10 +86,7 @@ def plan(
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
 
-    def attempt(layout: Layout, like: Planned | None = None) -> Planned:
-        again = planner.replanned(like, layout)
-        if again is not None:
-            return again
+    def attempt(layout: Layout) -> Planned:
         planner.require_fits(layout)
         flow = None
         if layout.depth != 0:
@@ -93,13 +97,15 @@ def plan(
                 flow = Flow.through(layout.grid, step, task.n_actions, ended=ended)
         return planner.plan(step, layout, through=flow, on_sweep=on_sweep)
 
+    imagined = imagined_through(dynamics)
+
     kept, expected = attempt(chooser.first()), None
     tried: tuple[tuple[str, float], ...] = ()
     if starts is not None:
         begin = from_around(task, _starts(task, starts))
 
         def try_out(made: Planned) -> Rehearsal:
-            return rehearse(task, made.policy, imagined_through(dynamics), begin)
+            return rehearse(task, Sights.of(made, imagined), imagined, begin)
 
         won = Contest(chooser, attempt, try_out, begin.states[:0]).among_all(kept)
         kept, expected, tried = won.planned, won.rehearsal.total, won.tried

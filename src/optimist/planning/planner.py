@@ -16,6 +16,7 @@ from optimist.planning.memory import require_memory
 from optimist.planning.policy import Lookahead, QFunction, affordable_depth, require_affordable
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep, Plan, solve
 from optimist.planning.tables import tabulate
+from optimist.shown import block, heat, over_two_axes
 from optimist.steps import Step
 from optimist.task import Task
 
@@ -38,6 +39,13 @@ class Planned:
     def grid(self) -> Grid:
         """Where it was planned."""
         return self.layout.grid
+
+    def _repr_html_(self) -> str:
+        rows = {"layout": self.layout.name, "nodes": " x ".join(map(str, self.grid.shape))}
+        box = self.grid.box
+        points, shape = over_two_axes(box.low, box.high, (box.low + box.high) / 2.0)
+        picture = heat(self.q_function.value(points).reshape(shape), "value over the first axes")
+        return block("Plan", rows | self.plan.told() | {"nodes": rows["nodes"]}, picture)
 
     @property
     def worst(self) -> float:
@@ -101,15 +109,6 @@ class Planner:
         if depth:
             policy = Lookahead(self.task, step, q_function, depth, optimistic, leaving)
         return Planned(self.task, layout, step, plan, q_function, policy, leaving)
-
-    def replanned(self, made: Planned | None, layout: Layout) -> Planned | None:
-        """A plan as it is, acted on in another way, if that is all that a layout changes."""
-        if made is None or layout.grid is not made.grid or layout.holding != made.layout.holding:
-            return None
-        through = made.policy.step if isinstance(made.policy, Lookahead) else made.step
-        optimistic = not isinstance(made.policy, Lookahead) or made.policy.optimistic
-        acting = self.acting_on(made.plan, through, layout, leaving=made.leaving, optimistic=optimistic)
-        return replace(acting, step=made.step, n_clipped=made.n_clipped, mean_hold=made.mean_hold)
 
     def require_fits(self, layout: Layout) -> None:
         """Raise ValueError when a layout is too large, or none for this task."""

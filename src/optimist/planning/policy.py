@@ -7,13 +7,14 @@ the whole tree takes microseconds, so it can be afforded always: see `affordable
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from optimist.arrays import Actions, FloatArray
+from optimist.arrays import Actions, FloatArray, IntArray
 from optimist.compiled.interpolation import interpolate_many
 from optimist.compiled.search import value_backwards
 from optimist.grid import Grid
@@ -35,6 +36,26 @@ class Policy(Protocol):
     def greedy(self, states: FloatArray) -> Actions:
         """The best action in each of `states` [n, d]; the first of equals.  [n]"""
         ...
+
+
+# Acting in some episodes: states [n, d], and which of the episodes each belongs to [n]
+Acting = Callable[[FloatArray, IntArray], Actions]
+
+
+@runtime_checkable
+class Preparing(Policy, Protocol):
+    """A policy that prepares for an episode when it sees where it begins."""
+
+    def begin(self, starts: FloatArray) -> Acting:
+        """How to act in episodes from `starts` [n, d]."""
+        ...
+
+
+def begun(policy: Policy, starts: FloatArray) -> Acting:
+    """How `policy` acts in episodes from `starts` [n, d]."""
+    if isinstance(policy, Preparing):
+        return policy.begin(starts)
+    return lambda states, _episodes: policy.greedy(states)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +133,10 @@ class Lookahead:
     def greedy(self, states: FloatArray) -> Actions:
         """The action with the highest value; the first of equals.  [n]"""
         return np.asarray(self(states).argmax(axis=1))
+
+    def looking(self, depth: int) -> Lookahead:
+        """The same with another sight."""
+        return self if depth == self.depth else replace(self, depth=depth)
 
     def foresee(self, states: FloatArray) -> Foresight:
         """The same with the first step of every sequence."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.planning.policy import Policy
+from optimist.planning.policy import Acting, Policy, begun
 from optimist.steps import Imagined
 from optimist.task import Task
 
@@ -57,7 +57,12 @@ class Starts(NamedTuple):
 
 
 def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> Rehearsal:
-    """Episodes in imagination, as long as real ones.
+    """Episodes in imagination, as long as real ones."""
+    return imagine(task, begun(policy, starts.states), imagined, starts)
+
+
+def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> Rehearsal:
+    """The same of a policy that has prepared.
 
     A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
     expected of it.
@@ -70,7 +75,7 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
     for _ in range(task.max_steps):
         if not going.size:
             break
-        actions = by_rows(policy.greedy, -1, states)
+        actions = by_rows(acting, -1, states, going)
         controls = task.controls[actions]
         with np.errstate(all="ignore"):
             after = imagined(states, controls, going)
@@ -92,7 +97,7 @@ def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> 
     return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
 
 
-def by_rows(ask: Callable[..., NDArray[Any]], nothing: float, *arrays: FloatArray) -> NDArray[Any]:
+def by_rows(ask: Callable[..., NDArray[Any]], nothing: float, *arrays: NDArray[Any]) -> NDArray[Any]:
     """What `ask` says of rows [n, ...]; `nothing` for those of which it cannot say anything.  [n]"""
     try:
         return ask(*arrays)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import BoolArray, FloatArray
-from optimist.planning.policy import Policy
+from optimist.planning.policy import Policy, begun
 from optimist.steps import Dynamics, successors
 from optimist.task import Task
 
@@ -50,13 +50,13 @@ def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray)
     total_rewards = np.zeros(len(states))
     steps = np.zeros(len(states), dtype=np.int64)
     terminated = task.terminal(states).copy()
-    paths = [states]
+    paths, acting = [states], begun(policy, states)
     for _ in range(task.max_steps):
         running = np.flatnonzero(~terminated)
         if running.size == 0:
             break
         before = states[running]
-        controls = task.controls[policy.greedy(before)]
+        controls = task.controls[acting(before, running)]
         after = successors(dynamics, before, controls)
         total_rewards[running] += task.rewards(before, controls, after)
         steps[running] += 1

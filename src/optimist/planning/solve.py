@@ -41,6 +41,7 @@ from optimist.grid import Grid
 from optimist.planning.backups import Backup, prepare
 from optimist.planning.rows import NodeRange, Rows
 from optimist.planning.tables import Tables
+from optimist.shown import block
 
 BLOCKS = 2
 SMALLEST_BLOCK = 100_000  # nodes times actions; below that a thread costs more than it saves
@@ -60,6 +61,21 @@ class Plan:
     sweeps: int  # of all kinds
     residual: float  # largest |Q - TQ| at the nodes
     converged: bool  # residual <= tolerance
+
+    def _repr_html_(self) -> str:
+        return block("Plan", self.told())
+
+    def told(self) -> dict[str, object]:
+        """What there is to say of it, by name."""
+        values = self.q_values.max(axis=1)
+        return {
+            "nodes": self.q_values.shape[0],
+            "actions": self.q_values.shape[1],
+            "values": f"{values.min():.5g} to {values.max():.5g}",
+            "sweeps": self.sweeps,
+            "residual": self.residual,
+            "converged": "yes" if self.converged else "no",
+        }
 
 
 @dataclass(frozen=True)

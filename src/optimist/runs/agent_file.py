@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,15 +36,18 @@ from optimist.runs.headers import (
     require_settings,
     transitions_in,
 )
+from optimist.runs.record import EpisodeRow
 from optimist.runs.store import RunStore
 from optimist.task import Task
-from optimist.transitions import Transitions
+from optimist.transitions import Transition, Transitions
 
 A = TypeVar("A", bound=Agent)
 
 
-def save_agent(agent: Agent, file: Path, *, kept: RunStore | None = None) -> None:
-    """Write the agent, with its transitions unless they are `kept` elsewhere."""
+def save_agent(
+    agent: Agent, file: Path, *, episodes: Sequence[EpisodeRow] | None = None, kept: RunStore | None = None
+) -> None:
+    """Write the agent, with its transitions unless they are `kept` elsewhere, and how its `episodes` went."""
     with blamed("The agent's `pack`"):
         arrays, document = agent.pack() or ({}, None)
     arrays = {f"knowledge.{name}": array for name, array in arrays.items()}
@@ -51,6 +56,8 @@ def save_agent(agent: Agent, file: Path, *, kept: RunStore | None = None) -> Non
         arrays |= {f"transitions.{name}": getattr(columns, name) for name in COLUMNS}
     arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
     header = _document(agent) | {"knowledge": document}
+    if episodes is not None:
+        header["episodes"] = [_said_of(row) for row in episodes]
     if kept is not None:
         header["record"] = kept.digest_of(len(agent.transitions))
     header["checksums"] = {name: _checksum(array) for name, array in arrays.items()}
@@ -71,11 +78,55 @@ def load_agent(file: Path, task: Task, make: Callable[[dict[str, Any], int], A])
 
     `make` makes an agent that knows nothing, of settings and seed.
     """
+    return load_saved(file, task, make)[0]
+
+
+def load_saved(
+    file: Path, task: Task, make: Callable[[dict[str, Any], int], A]
+) -> tuple[A, list[EpisodeRow]]:
+    """The same, and its episodes that have ended: as the file says, else as its transitions look."""
     is_there(Path(file), following=True)  # whoever names a file may name a link to it
     arrays, document = _read(Path(file))
     require_same_task(document["task"], task, file)
     with _inconsistent(file):
-        return _made(file, arrays, document, task, make)
+        agent = _made(file, arrays, document, task, make)
+        return agent, _episodes(document.get("episodes"), agent.transitions)
+
+
+def _said_of(row: EpisodeRow) -> dict[str, Any]:
+    said = asdict(row)
+    del said["episode"]  # they are counted
+    return said
+
+
+def _episodes(said: list[dict[str, Any]] | None, transitions: list[Transition]) -> list[EpisodeRow]:
+    """The episodes of these transitions that have ended."""
+    if said is None:
+        return _as_it_looks(transitions)
+    rows = [EpisodeRow(number, **row) for number, row in enumerate(said, 1)]
+    made = 0
+    for row in rows:
+        made += row.steps
+        if row.transitions != made or made > len(transitions):
+            raise ValueError(
+                f"Episodes must be those of the {len(transitions)} transitions; got number {row.episode} "
+                f"of {row.steps} steps, {row.transitions} transitions."
+            )
+    return rows
+
+
+def _as_it_looks(transitions: list[Transition]) -> list[EpisodeRow]:
+    """Of a file that does not say: what was expected is not known."""
+    if not transitions:
+        return []
+    firsts = [*np.flatnonzero(Transitions.of(transitions).begins).tolist(), len(transitions)]
+    rows = []
+    for number, (first, beyond) in enumerate(pairwise(firsts), 1):
+        last = transitions[beyond - 1]
+        ending = "terminated" if last.terminated else "truncated" if last.truncated else "abandoned"
+        total = sum(row.reward for row in transitions[first:beyond])
+        rows.append(EpisodeRow(number, beyond - first, float(total), beyond, ending))
+    return rows
 
 
 def _made(

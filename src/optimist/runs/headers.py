@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,16 @@ class TaskSaid(Said):
     max_steps: Count
 
 
+class EpisodeSaid(Said):
+    """How one episode went."""
+
+    steps: Count
+    total_reward: Number
+    transitions: Count
+    ending: Literal["terminated", "truncated", "abandoned"]
+    expected: Number | None
+
+
 class AgentHeader(Said):
     """The header of an agent file."""
 
@@ -57,6 +67,7 @@ class AgentHeader(Said):
     task: TaskSaid
     knowledge: Document | None
     record: Annotated[str, Field(max_length=64)] | None = None  # digest of the last transition in the run
+    episodes: list[EpisodeSaid] | None = None  # those that have ended; None: nobody said
     checksums: dict[str, Digest]
     sha256: Digest
 

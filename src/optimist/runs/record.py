@@ -38,6 +38,14 @@ class EpisodeRow:
     ending: str  # terminated, truncated or abandoned
     expected: float | None = None  # by the agent when it began
 
+    def told(self) -> str:
+        """In one line."""
+        expected = "" if self.expected is None else f" (expected {self.expected:.4g})"
+        return (
+            f"episode {self.episode}: total reward {self.total_reward:.4g}{expected} in {self.steps} steps "
+            f"({self.ending}), {self.transitions} transitions"
+        )
+
 
 def finished(rows: Sequence[EpisodeRow]) -> int:
     """How many episodes count: one that was abandoned is made again."""

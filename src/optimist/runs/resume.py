@@ -8,7 +8,7 @@ abandoned, and a fresh one begins with everything learned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -18,21 +18,30 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import BY_HAND
 from optimist.arrays import FloatArray
 from optimist.runs.agent_file import load_checkpoint
+from optimist.runs.describe import require_same_task
+from optimist.runs.errors import RunError
+from optimist.runs.headers import require_whole
 from optimist.runs.loop import Place, catch_up, reset
 from optimist.runs.record import EpisodeRow, Mark
 from optimist.runs.store import RunStore
+from optimist.task import Task
+from optimist.transitions import Transition
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
 
 Restore = Callable[[FloatArray], None]
 
 
+def innermost(environment: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The environment within those wrappers that leave states alone."""
+    while isinstance(environment, TRANSPARENT):
+        environment = environment.env
+    return environment
+
+
 def restorer(environment: gymnasium.Env[Any, Any]) -> Restore | None:
     """How to put `environment` into a state, if it can be: `restore(state)` of the innermost one."""
-    inner = environment
-    while isinstance(inner, TRANSPARENT):
-        inner = inner.env
-    restore: Restore | None = getattr(inner, "restore", None)
+    restore: Restore | None = getattr(innermost(environment), "restore", None)
     return restore
 
 
@@ -49,6 +58,18 @@ def open_place(store: RunStore, agent: Agent) -> Place:
     if not steps:
         return Place(episode)
     return Place(episode, steps, total, agent.transitions[-1].next_state, store.expected_of(episode))
+
+
+def place_after(episodes: list[EpisodeRow], transitions: list[Transition]) -> Place:
+    """Where a run is that has ended these episodes: what was seen since belongs to the next."""
+    begun = transitions[episodes[-1].transitions if episodes else 0 :]
+    total = sum((row.reward for row in begun), 0.0)
+    return Place(len(episodes) + 1, len(begun), total, begun[-1].next_state if begun else None)
+
+
+def count_outside(task: Task, transitions: list[Transition]) -> int:
+    """How many successors lay outside the task's box."""
+    return sum(not row.terminated and not task.box.contains(row.next_state) for row in transitions)
 
 
 def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Place | None:
@@ -100,12 +121,33 @@ def replay(store: RunStore, agent: Agent, *, recording: bool = True) -> None:
         packed, known = None, 0
         agent.restore([], None)
     heard = packed[1].get("marks", {}).get("heard", 0) if packed is not None else 0
-    marks = [mark for mark in store.marks() if mark.reason == BY_HAND][heard:]
-    for number, transition in enumerate(transitions[known:], known):
-        marks = _heed(marks, number, agent, kept)
-        list(catch_up(agent, kept))
+    for _ in _lived(agent, transitions[known:], _by_hand(store)[heard:], known, kept):
+        pass
+
+
+def relive(store: RunStore, agent: Agent) -> Iterator[int]:
+    """From nothing through all that is recorded: the agent as it was before every transition, and at the end.
+
+    How many transitions it knows is said. Its plans are made again, and nothing is recorded.
+    """
+    agent.restore([], None)
+    yield from _lived(agent, store.transitions(), _by_hand(store), 0, None)
+
+
+def _by_hand(store: RunStore) -> list[Mark]:
+    return [mark for mark in store.marks() if mark.reason == BY_HAND]
+
+
+def _lived(
+    agent: Agent, transitions: list[Transition], marks: list[Mark], known: int, store: RunStore | None
+) -> Iterator[int]:
+    for number, transition in enumerate(transitions, known):
+        marks = _heed(marks, number, agent, store)
+        list(catch_up(agent, store))
+        yield number
         agent.observe(transition)
-    _heed(marks, len(transitions), agent, kept)
+    _heed(marks, known + len(transitions), agent, store)
+    yield known + len(transitions)
 
 
 def _heed(marks: list[Mark], number: int, agent: Agent, store: RunStore | None) -> list[Mark]:
@@ -117,3 +159,13 @@ def _heed(marks: list[Mark], number: int, agent: Agent, store: RunStore | None) 
             agent.mark(mark.transition, void=mark.void)
         list(catch_up(agent, store))
     return marks[len(now) :]
+
+
+def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
+    """What a run says about itself, if it is whole and the run one of that task."""
+    header = store.header
+    if not {"task", "settings", "seed", "agent"} <= set(header):
+        raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
+    require_whole(header, store.directory)
+    require_same_task(header["task"], task, store.directory)
+    return header

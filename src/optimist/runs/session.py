@@ -14,21 +14,43 @@ from optimist.agents.agent import Agent
 from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.given import array_of, brief, whole
+from optimist.given import whole
 from optimist.planning import Policy
+from optimist.planning.sights import remembered
+from optimist.runs.copying import copied
 from optimist.runs.describe import describe_task, require_same_task, run_header
-from optimist.runs.errors import RunError
-from optimist.runs.headers import of_run, require_settings, require_whole
+from optimist.runs.given_environment import (
+    OnlyOne,
+    axis_names_of,
+    environment_of,
+    name_of,
+    require_actions,
+    spaces_of,
+    states_of,
+)
+from optimist.runs.headers import of_run, require_settings
 from optimist.runs.health import Complaining, Complaint, complaints
+from optimist.runs.in_notebook import session_html
+from optimist.runs.listening import Callback, Logging, Saying, listening, said_no
+from optimist.runs.logs import Logger, Logs
 from optimist.runs.loop import Environment, Event, Place, Stepped, catch_up, interact, note_doubts
 from optimist.runs.progress import LearningProgress
 from optimist.runs.record import EpisodeRow, finished
-from optimist.runs.resume import abandon, open_place, put, replay, resume
+from optimist.runs.resume import (
+    abandon,
+    checked_header,
+    count_outside,
+    open_place,
+    place_after,
+    put,
+    relive,
+    replay,
+    resume,
+)
 from optimist.runs.store import RunStore
 from optimist.task import Task
 from optimist.transitions import Transitions
 
-Callback = Callable[[Event], object]
 A = TypeVar("A", bound=Agent)
 Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of settings as in a file and a seed
 
@@ -36,10 +58,14 @@ Make = Callable[[dict[str, Any], int], A]  # an agent that knows nothing, of set
 class Session(Generic[A]):
     """An agent, its environment, what happened between them; `name` and `problem` are for the record."""
 
+    verbose = 0  # 1: says how every episode went; 2: every plan as well
+    tensorboard_log: str | Path | None = None  # a folder for TensorBoard's files
+
     def __init__(self, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> None:
+        env = environment_of(env)
         self._agent = agent
         self._name = name
-        self._problem = problem if problem is not None else _name_of(env)
+        self._problem = problem if problem is not None else name_of(env)
         self._store: RunStore | None = None
         self._episodes: list[EpisodeRow] = []
         self._n_outside = 0
@@ -47,9 +73,11 @@ class Session(Generic[A]):
         self._place = Place()
         self._events: Iterator[Event] | None = None
         self._interrupted = False
+        self._counted_from = 0  # transitions that `num_timesteps` leaves out
+        self._logs = Logs()
         self.env = env
         if env is not None:
-            _require_discrete(env, agent.task)
+            require_actions(env, agent.task)
 
     @classmethod
     def of(cls, agent: A, env: Environment | None, *, name: str, problem: str | None = None) -> Self:
@@ -60,13 +88,13 @@ class Session(Generic[A]):
 
     def record(self, run: str | Path, *, episodes: int | None = None) -> None:
         """Record what follows in a new directory; `episodes` is for whoever resumes it."""
-        if self._store is not None or self.num_timesteps:
+        if self._store is not None or self.num_timesteps or self._counted_from:
             raise ValueError("A run must be recorded from its first transition on; got one that has begun.")
         if not str(run):
             raise ValueError("`run` must name a directory; got ''.")
         agent = self._agent
         header = run_header(self._name, self._problem, agent.task, agent.settings, seed=agent.seed)
-        header |= {"episodes": episodes or 1} | _axis_names(self.env)
+        header |= {"episodes": episodes or 1} | axis_names_of(self.env)
         self._store = RunStore.create(Path(run), header)
 
     @classmethod
@@ -94,38 +122,87 @@ class Session(Generic[A]):
             raise
         return self
 
+    def relive(self) -> Iterator[int]:
+        """Be once more as it was before every recorded transition, and at the end; how many it knows is said.
+
+        Its plans are made again from nothing, which takes as long as it took. However far that comes, it is
+        then as it was.
+        """
+        store, agent = self._store, self._agent
+        if store is None:
+            raise ValueError("`relive` must have a recorded run (`run=...`); got one that is not recorded.")
+        try:
+            yield from relive(store, agent)
+        finally:
+            replay(store, agent, recording=False)
+
+    @property
+    def planned_at(self) -> int | None:
+        """How many transitions its plan knows, of a recorded run that has one; None otherwise."""
+        plans = self._store.plans() if self._store is not None else []
+        return int(plans[-1]["n_transitions"]) if plans else None
+
     def learn(
         self,
         total_timesteps: int | None = None,
+        callback: object = None,
+        log_interval: int = 1,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = False,
+        progress_bar: bool = False,
         *,
         episodes: int | None = None,
-        callback: Callback | None = None,
-        progress_bar: bool = False,
     ) -> Self:
         """Act and learn for so many more transitions, or until so many episodes have ended in all.
 
         Args:
             total_timesteps: transitions to make. An episode that is cut short goes on in the next call.
-            episodes: instead, or also: stop when the run has so many episodes.
-            callback: called with every event (`Stepped`, `Updated`); stops when it
-                returns False.
-            progress_bar: show one, on standard error.
+            callback: called with every event (`Stepped`, `Updated`); stops when it returns False. Or one of
+                `optimist.callbacks`, or a list of such.
+            log_interval: of how many episodes one is logged and said (`verbose`).
+            tb_log_name: the folder of TensorBoard's files in `tensorboard_log`, before its number.
+            reset_num_timesteps: count from 0 again, in a fresh episode and a new folder of logs. Nothing is
+                forgotten by that, and nothing is removed from a record.
+            progress_bar: show one: on standard error, or in the notebook.
+            episodes: instead of transitions, or also: stop when the run has so many episodes.
 
         """
         if total_timesteps is None and episodes is None:
             raise ValueError("`learn` must be given `total_timesteps` or `episodes`; got neither.")
         total_timesteps = None if total_timesteps is None else whole("`total_timesteps`", total_timesteps, 1)
         episodes = None if episodes is None else whole("`episodes`", episodes, 1)
+        log_interval = whole("`log_interval`", log_interval, 1)
         if self.env is None:
             raise ValueError("`learn` must have an environment; got none. Call `set_env` first.")
+        if reset_num_timesteps:
+            self._count_anew()
         most = None if total_timesteps is None else self.num_timesteps + total_timesteps
-        callbacks = [callback] if callback is not None else []
         if self._store is not None and episodes is not None:
             self._store.want(episodes)
         done = len(self._episodes) if most is None else self.num_timesteps
-        with LearningProgress.shown(progress_bar, most, episodes, done) as listener:
-            self._run(most, episodes, [listener, *callbacks])
+        logger = self._logs.begin(self.tensorboard_log, tb_log_name or self._name)
+        with (
+            LearningProgress.shown(progress_bar, most, episodes, done) as bar,
+            listening(self, callback) as callbacks,
+        ):
+            saying: list[Callback] = [Saying(self.verbose, log_interval)] if self.verbose else []
+            logging: list[Callback] = [Logging(self, logger, log_interval)] if logger else []
+            self._run(most, episodes, [bar, *saying, *logging, *callbacks])
         return self
+
+    def _count_anew(self) -> None:
+        self._abandon()
+        self._events, self._counted_from = None, len(self._agent.transitions)
+        self._logs.renew()
+
+    @property
+    def logger(self) -> Logger:
+        """Where numbers are logged: `record` and `dump`."""
+        return self._logs.logger
+
+    def set_logger(self, logger: Logger) -> None:
+        """Log to this one from now on: see `optimist.runs.logs.configure`."""
+        self._logs.give(logger)
 
     def _run(self, most: int | None, episodes: int | None, callbacks: list[Callback]) -> None:
         def enough() -> bool:
@@ -144,7 +221,7 @@ class Session(Generic[A]):
                 if isinstance(event, Stepped):
                     self._note(event)
                 heard = [callback(event) for callback in callbacks]
-                if any(isinstance(answer, bool | np.bool_) and not answer for answer in heard):
+                if any(said_no(answer) for answer in heard):
                     break
             for event in catch_up(self._agent, self._store):  # what is known at the end is planned with
                 for callback in callbacks:
@@ -186,17 +263,22 @@ class Session(Generic[A]):
         self,
         observation: ArrayLike,
         state: object = None,
-        episode_start: object = None,
+        episode_start: ArrayLike | None = None,
         deterministic: bool = True,
-    ) -> tuple[Any, None]:
+    ) -> tuple[Any, Any]:
         """The best action in one observation [d], or the best actions in many [n, d].
 
-        `state` and `episode_start` are there for Stable-Baselines3's sake and change nothing; nor does
-        `deterministic`: exploration is in the plan, not in the choice. Of equals the first is taken.
+        Whoever says where episodes begin (`episode_start`, a flag for each observation) and hands back the
+        `state` that came with the last actions, as Stable-Baselines3 does, gets what `evaluate` does: an
+        agent may prepare for an episode where it begins. `deterministic` changes nothing: exploration is in
+        the plan, not in the choice. Of equals the first is taken.
         """
         states = self._states(observation)
-        actions = self.policy.greedy(states)
-        return (actions[0], None) if np.ndim(observation) == 1 else (actions, None)
+        if episode_start is None and state is None:
+            actions, memory = self.policy.greedy(states), None
+        else:
+            actions, memory = remembered(self.policy, states, state, episode_start)
+        return (actions[0], memory) if np.ndim(observation) == 1 else (actions, memory)
 
     def value(self, states: ArrayLike) -> FloatArray | None:
         """What `states` [n, d] or [d] are worth, if this kind of agent says so.  [n]"""
@@ -222,14 +304,41 @@ class Session(Generic[A]):
         return self._agent.task
 
     @property
+    def problem(self) -> str | None:
+        """What its environment is called in the record."""
+        return self._problem
+
+    @property
     def seed(self) -> int:
         """Of everything random."""
         return self._agent.seed
 
     @property
     def num_timesteps(self) -> int:
-        """Transitions made so far."""
-        return len(self._agent.transitions)
+        """Transitions made so far, or since they were last counted from 0 (`reset_num_timesteps`)."""
+        return len(self._agent.transitions) - self._counted_from
+
+    @property
+    def has_planned(self) -> bool:
+        """Whether it can be asked for an action."""
+        return getattr(self._agent, "knowledge", True) is not None
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """What it observes: the environment's, else the task's box."""
+        return spaces_of(self.env, self.task)[0]
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """What it can do: the environment's, else one action per control."""
+        return spaces_of(self.env, self.task)[1]
+
+    def get_env(self) -> Any:
+        """The environment that it learns in, as it was given; None without one."""
+        return self.env.vector if isinstance(self.env, OnlyOne) else self.env
+
+    def get_vec_normalize_env(self) -> None:
+        """None: observations are states as they are. Callbacks of Stable-Baselines3 ask for it."""
 
     @property
     def transitions(self) -> Transitions:
@@ -256,22 +365,41 @@ class Session(Generic[A]):
         """Transitions after which the model had settled and learning stopped; None while it goes on."""
         return self._agent.settled_at
 
-    def set_env(self, env: Environment) -> None:
+    def set_env(self, env: Environment | str) -> None:
         """Go on in another environment of the same task; an episode that was going on is abandoned."""
-        _require_discrete(env, self.task)
+        found = environment_of(env)
+        if found is None:
+            raise TypeError("`env` must be a Gymnasium environment; got None.")
+        env = found
+        require_actions(env, self.task)
         if env.has_wrapper_attr("task"):
             require_same_task(describe_task(self.task), env.get_wrapper_attr("task"), "this agent")
         self._abandon()
         self._events, self.env = None, env
 
+    def _take_up(self, episodes: list[EpisodeRow]) -> None:
+        """Go on after these episodes; what was seen since is one that cannot go on."""
+        self._episodes, seen = list(episodes), self._agent.transitions
+        self._place = place_after(episodes, seen)
+        self._abandon()
+        self._n_outside = count_outside(self.task, seen)
+
     def _abandon(self) -> None:
-        self._place, row = abandon(self._place, self.num_timesteps, self._store)
+        self._place, row = abandon(self._place, len(self._agent.transitions), self._store)
         self._episodes += [row] if row is not None else []
 
     def close(self) -> None:
-        """Let go of the run directory, if there is one."""
+        """Let go of the run directory and of logs, if there are any."""
         if self._store is not None:
             self._store.close()
+        self._logs.close()
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """One that goes on by itself from here, in a copy of the environment; it is not recorded."""
+        return copied(self, memo)
 
     def __enter__(self) -> Self:
         return self
@@ -280,49 +408,4 @@ class Session(Generic[A]):
         self.close()
 
     def _states(self, observations: ArrayLike) -> FloatArray:
-        states = array_of("Observations", observations)
-        n_dims = self.task.box.n_dims
-        if states.ndim not in (1, 2) or states.shape[-1] != n_dims:
-            raise ValueError(
-                f"Observations must have shape ({n_dims},) or (n, {n_dims}); got {states.shape}."
-            )
-        if not np.isfinite(states).all():
-            raise ValueError(f"Observations must be finite; got {brief(states.tolist())}.")
-        return np.atleast_2d(states)
-
-
-def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
-    """What a run says about itself, if it is whole and the run one of that task."""
-    header = store.header
-    if not {"task", "settings", "seed", "agent"} <= set(header):
-        raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
-    require_whole(header, store.directory)
-    require_same_task(header["task"], task, store.directory)
-    return header
-
-
-def _name_of(env: Environment | None) -> str | None:
-    """The name of the environment, for the record."""
-    if env is None:
-        return None
-    name = getattr(env.unwrapped, "problem", None)
-    if isinstance(name, str):
-        return name
-    return env.spec.id if env.spec is not None else None
-
-
-def _axis_names(env: Environment | None) -> dict[str, list[str]]:
-    """What the environment calls its coordinates, if it says so, for the record."""
-    if env is None or not env.has_wrapper_attr("axis_names"):
-        return {}
-    names = env.get_wrapper_attr("axis_names")
-    return {} if names is None else {"axis_names": [str(name)[:200] for name in names]}
-
-
-def _require_discrete(env: Environment, task: Task) -> None:
-    space = env.action_space
-    if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions or space.start != 0:
-        raise ValueError(
-            f"The environment must have {task.n_actions} numbered actions, one per control; got {space}. "
-            "`optimist.adapt(env, controls=[...], ...)` makes one that has."
-        )
+        return states_of(self.task, observations)

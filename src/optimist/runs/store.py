@@ -23,6 +23,7 @@ from optimist.runs.database import Reading, structure_damage, told
 from optimist.runs.errors import DamagedError, RunError
 from optimist.runs.files import RECORD, is_there, require_regular
 from optimist.runs.headers import check_run_header
+from optimist.runs.in_notebook import store_html
 from optimist.runs.lock import take_lock
 from optimist.runs.maps import keep_map
 from optimist.runs.record import EpisodeRow, Mark, Record, read_record
@@ -287,6 +288,9 @@ class RunStore:
             self._reading.close()
         if self._writing is not None:
             self._writing.close()
+
+    def _repr_html_(self) -> str:
+        return store_html(self)
 
     def __enter__(self) -> RunStore:
         return self

@@ -15,6 +15,7 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.compiled.dynamics import clipped, wrapped
 from optimist.discretisation import Discretisation
+from optimist.systems.drawing import BODY, GOAL, INK, Disc, Drawing, Line, Shape, turning
 from optimist.systems.system import Recipe, System
 from optimist.task import Task
 
@@ -99,6 +100,23 @@ def is_terminal(states: FloatArray) -> BoolArray:
     return high
 
 
+def shapes(state: FloatArray, control: FloatArray | None) -> list[Shape]:
+    """Both links, the line that the tip shall cross, the torque between the links."""
+    angle, both = float(state[0]), float(state[0] + state[2])
+    elbow = (LINK_LENGTH * float(np.sin(angle)), -LINK_LENGTH * float(np.cos(angle)))
+    tip = (elbow[0] + LINK_LENGTH * float(np.sin(both)), elbow[1] - LINK_LENGTH * float(np.cos(both)))
+    torque = 0.0 if control is None else float(control[0])
+    towards = both - 0.5 * np.pi  # where the second link points
+    return [
+        Line([(-2.6, LINK_LENGTH), (2.6, LINK_LENGTH)], 0.03, GOAL),
+        Line([(0.0, 0.0), elbow], 0.1, BODY),
+        Line([elbow, tip], 0.1, "#56b4e9"),
+        Disc((0.0, 0.0), 0.1, INK),
+        Disc(elbow, 0.1, INK),
+        *turning(elbow, 0.4, (towards, towards + 1.2 * torque), 0.05),
+    ]
+
+
 SYSTEM = System(
     name="acrobot",
     summary="swing up a two-link arm driven at the elbow",
@@ -115,6 +133,7 @@ SYSTEM = System(
     starts=np.zeros((1, 4)),
     start_spread=np.full(4, 0.1),
     axis_names=("angle 1 [rad]", "rate 1 [rad/s]", "angle 2 [rad]", "rate 2 [rad/s]"),
+    drawing=Drawing(shapes, (-2.8, -2.1), (2.8, 2.1), fps=10),
     recipes={"paper": Recipe(Discretisation(nodes=(25,) * 4, spacing=(1.0,) * 4, hold=1))},
     paper_best=-64.0,
     best_known=-63.0,

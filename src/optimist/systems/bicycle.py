@@ -18,6 +18,19 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.compiled.dynamics import clipped
 from optimist.discretisation import Discretisation
+from optimist.systems.drawing import (
+    BODY,
+    GROUND,
+    INK,
+    PALE,
+    Disc,
+    Drawing,
+    Line,
+    Shape,
+    arrow,
+    turned,
+    turning,
+)
 from optimist.systems.system import Recipe, System
 from optimist.task import Task
 
@@ -101,6 +114,45 @@ def is_terminal(states: FloatArray) -> BoolArray:
     return fallen
 
 
+def shapes(state: FloatArray, control: FloatArray | None) -> list[Shape]:
+    """From behind: how it leans, between the lines where it has fallen; from above: where it is steered."""
+    torque, displacement = (0.0, 0.0) if control is None else (float(control[0]), float(control[1]))
+    foot, hub = (-0.75, 0.0), (0.85, 1.15)
+    lean = -float(state[0])  # to the right is positive, and with the clock
+    fallen = [turned([(0.0, 0.0), (0.0, 1.9)], side * MAX_ROLL, foot) for side in (-1.0, 1.0)]
+    wheel, frame, bars = (
+        turned(points, lean, foot)
+        for points in (
+            [(0.0, 0.06), (0.0, 2.0 * TYRE_RADIUS)],
+            [(0.0, 2.0 * TYRE_RADIUS), (0.0, HEIGHT)],
+            [(-0.28, 0.98), (0.28, 0.98)],
+        )
+    )
+    hip, head = turned([(0.0, HEIGHT), (3.0 * displacement, HEIGHT + 0.75)], lean, foot)
+    rear = (hub[0], hub[1] - WHEEL_BASE)
+    angle = -float(state[2])  # to the right, too
+    front, grips = (
+        turned(points, angle, hub)
+        for points in ([(0.0, -TYRE_RADIUS), (0.0, TYRE_RADIUS)], [(-0.32, -0.05), (0.32, -0.05)])
+    )
+    arc = (0.5 * np.pi + angle, 0.5 * np.pi + angle - 0.6 * np.sign(torque))
+    return [
+        Line([(-1.55, 0.0), (0.05, 0.0)], 0.015, GROUND),
+        *(Line(limit, 0.012, PALE) for limit in fallen),
+        Line(wheel, 0.09, INK),
+        Line(frame, 0.05, BODY),
+        Line(bars, 0.035, INK),
+        Line([hip, head], 0.16, BODY),
+        Disc(head, 0.13, BODY),
+        *arrow(head, (head[0] + 10.0 * displacement, head[1]), 0.03),
+        Line([rear, hub], 0.06, BODY),
+        Line([(rear[0], rear[1] - TYRE_RADIUS), (rear[0], rear[1] + TYRE_RADIUS)], 0.09, INK),
+        Line(front, 0.09, INK),
+        Line(grips, 0.05, BODY),
+        *turning(hub, 0.5, arc, 0.03),
+    ]
+
+
 SYSTEM = System(
     name="bicycle",
     summary="balance a bicycle that is about to fall",
@@ -126,6 +178,7 @@ SYSTEM = System(
         "handlebar [rad]",
         "handlebar rate [rad/s]",
     ),
+    drawing=Drawing(shapes, (-1.6, -0.4), (1.6, 2.0), fps=50),
     recipes={"paper": Recipe(Discretisation(nodes=(20,) * 4, spacing=(1.0,) * 4, hold=1))},
     paper_best=-3.49,
     best_known=-2.05,

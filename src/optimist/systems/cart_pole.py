@@ -18,6 +18,7 @@ from numba import njit
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.compiled.dynamics import wrapped
+from optimist.systems.drawing import BODY, GOAL, GROUND, INK, Area, Disc, Drawing, Line, Shape, arrow
 from optimist.systems.system import System
 from optimist.task import Task
 
@@ -105,6 +106,32 @@ def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) ->
     return found
 
 
+SIGHT = 1.2  # m: beyond this the picture moves along with the cart
+CORNERS = ((-1.6, -1.2), (1.6, 1.2))  # of the picture
+
+
+def shapes(state: FloatArray, control: FloatArray | None) -> list[Shape]:
+    """The cart and its pole, marks every half metre, where the tip shall be, the push."""
+    position, angle = float(state[0]), float(state[2])
+    camera = position - float(np.clip(position, -SIGHT, SIGHT))
+    at = position - camera
+    tip = (at + POLE_LENGTH * float(np.sin(angle)), -POLE_LENGTH * float(np.cos(angle)))
+    first = 0.5 * np.ceil((camera - 1.7) / 0.5)
+    marks = [float(first + 0.5 * k - camera) for k in range(8)]
+    force = 0.0 if control is None else 0.04 * float(control[0])
+    side = 0.15 if force > 0.0 else -0.15
+    return [
+        Line([(-1.7, -0.12), (1.7, -0.12)], 0.015, GROUND),
+        *(Line([(x, -0.12), (x, -0.17)], 0.012, GROUND) for x in marks),
+        Disc((-camera, POLE_LENGTH), 0.06, GOAL),
+        Area([(at - 0.15, -0.08), (at + 0.15, -0.08), (at + 0.15, 0.06), (at - 0.15, 0.06)], INK),
+        *(Disc((at + x, -0.08), 0.04, GROUND) for x in (-0.1, 0.1)),
+        Line([(at, 0.0), tip], 0.045, BODY),
+        Disc((at, 0.0), 0.03, GROUND),
+        *arrow((at + side, 0.0), (at + side + force, 0.0), 0.03),
+    ]
+
+
 FORCES = np.array([-10.0, -5.0, 0.0, 5.0, 10.0])
 STARTS = np.zeros((1, 4))
 START_SPREAD = np.full(4, 0.1)
@@ -127,4 +154,5 @@ SYSTEM = System(
     starts=STARTS,
     start_spread=START_SPREAD,
     axis_names=AXIS_NAMES,
+    drawing=Drawing(shapes, *CORNERS, fps=10),
 )

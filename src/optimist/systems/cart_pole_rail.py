@@ -12,6 +12,7 @@ from numba import njit
 from optimist.arrays import BoolArray, FloatArray
 from optimist.systems import cart_pole
 from optimist.systems.cart_pole import step, tip_reward
+from optimist.systems.drawing import PUSH, Drawing, Line, Shape
 from optimist.systems.system import System
 from optimist.task import Task
 
@@ -39,6 +40,17 @@ def is_terminal(states: FloatArray) -> BoolArray:
     return left
 
 
+def shapes(state: FloatArray, control: FloatArray | None) -> list[Shape]:
+    """As on the ground; posts where the rail ends."""
+    camera = float(state[0] - np.clip(state[0], -cart_pole.SIGHT, cart_pole.SIGHT))
+    posts = [side * RAIL - camera for side in (-1.0, 1.0)]
+    posts = [post for post in posts if abs(post) < 1.7]
+    return [
+        *cart_pole.shapes(state, control),
+        *(Line([(post, -0.25), (post, 0.15)], 0.04, PUSH) for post in posts),
+    ]
+
+
 SYSTEM = System(
     name="cart-pole-rail",
     summary="the same on a rail that ends",
@@ -57,4 +69,5 @@ SYSTEM = System(
     starts=cart_pole.STARTS,
     start_spread=cart_pole.START_SPREAD,
     axis_names=cart_pole.AXIS_NAMES,
+    drawing=Drawing(shapes, *cart_pole.CORNERS, fps=10),
 )

@@ -15,6 +15,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.compiled.dynamics import clipped, wrapped
 from optimist.discretisation import Discretisation
+from optimist.systems.drawing import BODY, INK, PALE, Disc, Drawing, Line, Shape, turning
 from optimist.systems.system import Recipe, System
 from optimist.task import Task
 
@@ -73,6 +74,22 @@ def reward(states: FloatArray, controls: FloatArray, next_states: FloatArray) ->
     return -cost
 
 
+def shapes(state: FloatArray, control: FloatArray | None) -> list[Shape]:
+    """The rod and its mass, a mark where it shall be, the torque of the motor."""
+    tip = (LENGTH * float(np.sin(state[0])), LENGTH * float(np.cos(state[0])))
+    torque = 0.0 if control is None else float(control[0])
+    # a positive torque turns with the clock: the angle is counted from upright to the right
+    arc = (0.5 * np.pi, 0.5 * np.pi - 0.3 * torque)
+    return [
+        Line([(0.0, 0.0), (0.0, LENGTH)], 0.01, PALE),
+        Disc((0.0, LENGTH), 0.13, PALE),
+        Line([(0.0, 0.0), tip], 0.05, BODY),
+        Disc(tip, 0.11, BODY),
+        Disc((0.0, 0.0), 0.05, INK),
+        *turning((0.0, 0.0), 0.3, arc, 0.03),
+    ]
+
+
 GRID = Discretisation(nodes=(100, 100), spacing=(1.0, 1.0), hold=1)
 
 SYSTEM = System(
@@ -90,6 +107,7 @@ SYSTEM = System(
     starts=np.array([[-np.pi, 0.0]]),
     start_spread=np.array([0.1, 0.1]),
     axis_names=("angle [rad]", "rate [rad/s]"),
+    drawing=Drawing(shapes, (-1.6, -1.2), (1.6, 1.2), fps=10),
     recipes={"paper": Recipe(GRID)},
     paper_best=-18.41,
     best_known=-16.51,

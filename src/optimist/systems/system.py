@@ -13,6 +13,7 @@ from optimist.compiled.dynamics import STEP, STEP_ROWS, Outcome, Step, compiled_
 from optimist.discretisation import Discretisation
 from optimist.steps import Dynamics
 from optimist.systems import gymnasium_id
+from optimist.systems.drawing import Drawing, bars
 from optimist.task import Task
 
 FEW = 32  # states: handing the step to a compiled loop takes as long as stepping so many
@@ -43,6 +44,7 @@ class System:
     step: Step | None = None  # the same dynamics, one state at a time
     outcome: Outcome | None = None  # the task's reward and end, one transition at a time
     observation_box: Box = None  # type: ignore[assignment]  # every state it can reach; by default the task's
+    drawing: Drawing = None  # type: ignore[assignment]  # how it looks; by default its coordinates as bars
     recipes: Mapping[str, Recipe] = field(default_factory=dict)  # "paper", where there is one
     paper_best: float | None = None  # total reward the paper reports for planning with the true dynamics
     best_known: float | None = None  # best total reward anybody found from the first start
@@ -54,6 +56,8 @@ class System:
             object.__setattr__(self, "dynamics", self._stepped)
         if self.observation_box is None:
             object.__setattr__(self, "observation_box", self.task.box)
+        if self.drawing is None:
+            object.__setattr__(self, "drawing", bars(self.task.box))
 
     @property
     def gymnasium_id(self) -> str:

@@ -13,6 +13,7 @@ from optimist.arrays import Actions, FloatArray
 from optimist.box import Box
 from optimist.planning import QFunction
 from optimist.views.axes_figure import draw_axes
+from optimist.views.path_figure import pen_lifted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,14 +31,14 @@ class Slice:
     at: FloatArray  # [d]
     names: tuple[str, ...]  # [d]
 
-    def lattice(self, box: Box) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def lattice(self, box: Box, resolution: int = RESOLUTION) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions along both axes, and all states of a picture, row by row.  [R], [R], [R^2, d]"""
         first, second = self.axes
-        xs = np.linspace(box.low[first], box.high[first], RESOLUTION)
-        ys = np.linspace(box.low[second], box.high[second], RESOLUTION)
-        states = np.tile(self.at, (RESOLUTION * RESOLUTION, 1))
-        states[:, first] = np.tile(xs, RESOLUTION)
-        states[:, second] = np.repeat(ys, RESOLUTION)
+        xs = np.linspace(box.low[first], box.high[first], resolution)
+        ys = np.linspace(box.low[second], box.high[second], resolution)
+        states = np.tile(self.at, (resolution * resolution, 1))
+        states[:, first] = np.tile(xs, resolution)
+        states[:, second] = np.repeat(ys, resolution)
         return xs, ys, states
 
     def title(self) -> str:
@@ -46,19 +47,19 @@ class Slice:
         return ", ".join(f"{self.names[axis]} = {self.at[axis]:.3g}" for axis in others)
 
 
-def check_target(file: Path) -> None:
+def check_target(file: Path, formats: tuple[str, ...] = FORMATS, what: str = "picture") -> None:
     """Raise ValueError now rather than after the work when a picture cannot be written there."""
-    if file.suffix.lower().lstrip(".") not in FORMATS:
-        raise ValueError(f"The picture must end in .{', .'.join(FORMATS)}; got {file.name!r}.")
+    if file.suffix.lower().lstrip(".") not in formats:
+        raise ValueError(f"The {what} must end in .{', .'.join(formats)}; got {file.name!r}.")
     if file.is_dir():
-        raise ValueError(f"The picture must be a file; {file} is a directory.")
+        raise ValueError(f"The {what} must be a file; {file} is a directory.")
     if not file.parent.is_dir():
-        raise ValueError(f"The picture must go to a directory that exists; got {file.parent}.")
+        raise ValueError(f"The {what} must go to a directory that exists; got {file.parent}.")
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
         raise ValueError(
-            "A picture needs matplotlib, which is not installed: pip install 'optimist[plots]'."
+            f"A {what} needs matplotlib, which is not installed: pip install 'optimist[plots]'."
         ) from None
 
 
@@ -112,9 +113,9 @@ def draw_plan(
     visited = path[np.isfinite(path).all(axis=1)]
     draw_axes(nodes, q_function.grid, visited, shown.names, "where the nodes are")
     draw_values(figure, left, xs, ys, values)
-    _draw_actions(figure, right, xs, ys, actions, controls)
+    draw_actions(figure, right, xs, ys, actions, controls)
     for axes in (left, right):
-        _draw_path(axes, path[:, [first, second]], box.widths[[first, second]])
+        draw_path(axes, path[:, [first, second]], box.widths[[first, second]])
         axes.set_xlabel(shown.names[first])
         axes.set_xlim(xs[0], xs[-1])
         axes.set_ylim(ys[0], ys[-1])
@@ -141,7 +142,7 @@ def draw_values(figure: Figure, axes: Axes, xs: FloatArray, ys: FloatArray, valu
     axes.set_title("value function", fontsize=10)
 
 
-def _draw_actions(
+def draw_actions(
     figure: Figure,
     axes: Axes,
     xs: FloatArray,
@@ -149,6 +150,7 @@ def _draw_actions(
     actions: Actions,
     controls: FloatArray,
 ) -> None:
+    """A policy: the control of every place."""
     from matplotlib import colormaps  # noqa: PLC0415
     from matplotlib.colors import BoundaryNorm, ListedColormap  # noqa: PLC0415
 
@@ -162,13 +164,12 @@ def _draw_actions(
     axes.set_title("greedy policy", fontsize=10)
 
 
-def _draw_path(axes: Axes, path: FloatArray, widths: FloatArray) -> None:
+def draw_path(axes: Axes, path: FloatArray, widths: FloatArray, label: str = "rollout") -> None:
+    """A path [t, 2] in a box that wide, with its start and its end."""
     path = path[np.isfinite(path).all(axis=1)]
-    # lift the pen where a periodic axis jumps across its seam
-    jumps = np.flatnonzero((np.abs(np.diff(path, axis=0)) > 0.5 * widths).any(axis=1)) + 1
-    broken = np.insert(path, jumps, np.nan, axis=0)
+    broken = pen_lifted(path, 0.5 * widths)
     axes.plot(broken[:, 0], broken[:, 1], color="black", linewidth=2.2)
-    axes.plot(broken[:, 0], broken[:, 1], color="white", linewidth=1.1, label="rollout")
-    for place, marker, colour, label in ((0, "o", "white", "start"), (-1, "X", "#d55e00", "end")):
-        (shown,) = axes.plot(*path[place], marker, color=colour, markeredgecolor="black", label=label)
+    axes.plot(broken[:, 0], broken[:, 1], color="white", linewidth=1.1, label=label)
+    for place, marker, colour, name in ((0, "o", "white", "start"), (-1, "X", "#d55e00", "end")):
+        (shown,) = axes.plot(*path[place], marker, color=colour, markeredgecolor="black", label=name)
         shown.set(markersize=7, clip_on=False, zorder=3)

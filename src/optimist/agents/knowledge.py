@@ -1,0 +1,58 @@
+"""Knowledge: all that a GP-RMAX agent has made of its transitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from optimist.models import Model
+from optimist.models.drift import Drift
+from optimist.models.model import imagined_by
+from optimist.planning import Flow, Plan, Planned, Planner
+from optimist.planning.contest import TryOut
+from optimist.planning.rehearsal import Expectation, better
+from optimist.planning.sights import Sights
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """All that an agent has made of its transitions: enough to go on from, or to act on."""
+
+    n_transitions: int
+    model: Model
+    planned: Planned
+    flow: Flow
+    drifts: tuple[Drift, ...]
+    settled: bool
+    expectation: Expectation
+    n_updates: int
+    planner: Planner
+    try_out: TryOut
+
+    @property
+    def plan(self) -> Plan:
+        """Its Q-values, and how they were found."""
+        return self.planned.plan
+
+    @cached_property
+    def best(self) -> Planned:
+        """The same without any bonus: the best it knows, found when it is first asked for.
+
+        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
+        alike, and it was chosen for what it earns.
+        """
+        made, planner = self.planned, self.planner
+        plain = planner.plan(
+            self.flow, made.layout, start=made.plan.q_values, leaving=made.leaving, optimistic=False
+        )
+        return made if better(self.try_out(made), self.try_out(plain)) else plain
+
+    @cached_property
+    def sights(self) -> Sights:
+        """The plan it explores with, acted on with the sight that is best from where an episode begins."""
+        return Sights.of(self.planned, imagined_by(self.model))
+
+    @cached_property
+    def best_sights(self) -> Sights:
+        """The same of the best it knows."""
+        return Sights.of(self.best, imagined_by(self.model))

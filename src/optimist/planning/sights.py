@@ -1,0 +1,122 @@
+"""Sights: looking as far ahead as pays from where an episode begins.
+
+Interpolated values are blurred, and how far acting looks past the blur decides which of two ways it takes.
+No distance is best from everywhere: an acrobot needs 64 steps or 84 from one start, depending on the
+distance, and from the next start it is another that is good. Whoever has a model can try: before an episode
+every distance is followed through the model, and what earns most is what is done. Whatever is chosen, the
+model says that it earns no less than any of them throughout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optimist.arrays import Actions, FloatArray, IntArray
+from optimist.given import brief
+from optimist.planning.planner import Planned
+from optimist.planning.policy import Lookahead, Policy, QFunction
+from optimist.planning.rehearsal import Starts, imagine
+from optimist.steps import Imagined
+from optimist.task import Task
+
+MOST_SIGHTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """Episodes, each with its sight."""
+
+    sights: tuple[QFunction | Lookahead, ...]
+    which: IntArray  # [n_episodes]
+
+    def __call__(self, states: FloatArray, episodes: IntArray) -> Actions:
+        """Actions in `states` [n, d] of `episodes` [n].  [n]"""
+        which = self.which[episodes]
+        actions = np.empty(len(states), dtype=np.intp)
+        for number in np.unique(which):
+            here = which == number
+            actions[here] = self.sights[number].greedy(states[here])
+        return actions
+
+
+@dataclass(frozen=True, eq=False)
+class Sights:
+    """A plan that is acted on with the sight that is best from the start of each episode.
+
+    Asked for an action only, without an episode, it looks as far as it can.
+    """
+
+    task: Task
+    sights: tuple[QFunction | Lookahead, ...]  # the longest first
+    imagined: Imagined  # what they are tried out in, of whatever start
+
+    @classmethod
+    def of(cls, made: Planned, imagined: Imagined) -> Sights:
+        """All sights up to that of the plan's own policy; only that one where its layout fixes it."""
+        policy = made.policy
+        if isinstance(policy, QFunction) or made.layout.depth is not None:
+            return cls(made.task, (policy,), imagined)
+        depths = range(policy.depth, max(0, policy.depth - MOST_SIGHTS), -1)
+        return cls(made.task, tuple(policy.looking(depth) for depth in depths), imagined)
+
+    @property
+    def depth(self) -> int:
+        """How far it looks at most."""
+        return getattr(self.sights[0], "depth", 0)
+
+    def __call__(self, states: FloatArray) -> FloatArray:
+        """Q-values of all actions in `states` [n, d], with the longest sight.  [n, n_actions]"""
+        return self.sights[0](states)
+
+    def greedy(self, states: FloatArray) -> Actions:
+        """With the longest sight.  [n]"""
+        return self.sights[0].greedy(states)
+
+    def looking_from(self, start: FloatArray) -> QFunction | Lookahead:
+        """The sight for an episode from `start` [d]."""
+        return self.sights[int(self.best_from(start[np.newaxis])[0])]
+
+    def best_from(self, starts: FloatArray) -> IntArray:
+        """Which sight earns most from each of `starts` [n, d], the longest of equals.  [n]"""
+        if len(self.sights) == 1 or not len(starts):
+            return np.zeros(len(starts), dtype=np.intp)
+        different, rows = np.unique(starts, axis=0, return_inverse=True)
+        everywhere = np.tile(different, (len(self.sights), 1))
+        trying = Begun(self.sights, np.repeat(np.arange(len(self.sights)), len(different)))
+        heard = imagine(self.task, trying, self.imagined, Starts.alike(everywhere))
+        best = heard.totals.reshape(len(self.sights), len(different)).argmax(axis=0)
+        return np.asarray(best[rows.reshape(-1)])
+
+    def begin(self, starts: FloatArray) -> Begun:
+        """How episodes from `starts` [n, d] are acted in."""
+        return Begun(self.sights, self.best_from(starts))
+
+
+def remembered(
+    policy: Policy, states: FloatArray, memory: object, starts: ArrayLike | None
+) -> tuple[Actions, IntArray | None]:
+    """Actions in `states` [n, d] of n episodes, and what to remember of these [n], None where nothing is.
+
+    `starts` says which of the episodes begin here (a flag, or [n] of them), `memory` is what the last call
+    said to remember.
+    """
+    if not isinstance(policy, Sights):
+        return policy.greedy(states), None
+    count = len(states)
+    if memory is None:
+        which = np.zeros(count, dtype=np.intp)
+    else:
+        which = np.array(memory)
+        sound = which.shape == (count,) and which.dtype.kind == "i"
+        if not sound or which.min() < 0 or which.max() >= len(policy.sights):
+            raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
+    if starts is not None:
+        flags = np.asarray(starts)
+        if flags.dtype != np.bool_ or flags.size not in (1, count):
+            raise ValueError(f"`episode_start` must be {count} flags; got {brief(starts)}.")
+        begins = np.broadcast_to(flags.reshape(-1), count)
+        which[begins] = policy.best_from(states[begins])
+    return Begun(policy.sights, which)(states, np.arange(count)), which

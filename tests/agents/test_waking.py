@@ -1,0 +1,174 @@
+"""When an agent that has settled wakes, when it may not settle, and how soon it plans again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optimist import Box, Discretisation, Task
+from optimist.agents import AgentSettings, GPRMaxAgent
+from optimist.arrays import BoolArray, FloatArray
+from optimist.grid import Grid
+from optimist.models import LEARNERS, Model, ModelSettings
+from optimist.models.drift import StoppingRule
+from optimist.models.learners import LearnerKind
+from optimist.models.model import Document, Packed
+from optimist.steps import Successors
+from optimist.transitions import Transition, Transitions
+
+LEFT, RIGHT = np.array([-0.6]), np.array([0.6])
+
+
+def fallen(states: FloatArray) -> BoolArray:
+    off: BoolArray = np.abs(states[:, 0]) >= 1.0
+    return off
+
+
+def cost(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+    return np.where(fallen(next_states), -100.0, -1.0)
+
+
+TASK = Task(Box([-1.0], [1.0]), np.array([-1.0, 1.0]), cost, 0.95, 0.0, fallen, max_steps=12)
+
+
+def moved(states: FloatArray, controls: FloatArray) -> FloatArray:
+    return states + 0.02 * controls
+
+
+class Swept:
+    """A model that is sure on the left, and on the right sure or not, or sure of being swept off."""
+
+    def __init__(self, right: str) -> None:
+        self.right = right
+
+    def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
+        after = moved(states, np.broadcast_to(controls, (len(states), 1)))
+        return after + 0.1 * (states > 0.2) if self.right == "swept" else after
+
+    def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
+        spread = 0.3 * (states > 0.2) if self.right == "unsure" else np.zeros_like(states)
+        return self.predict(states, controls) + spread * np.abs(draws)
+
+    def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
+        return Successors(self.predict(states, controls), np.zeros(len(states)))
+
+    def predict_on(self, grid: Grid) -> Successors:
+        found = [self.predict(grid.nodes, control[np.newaxis]) for control in TASK.controls]
+        return Successors(np.stack(found), np.zeros((2, grid.n_nodes)))
+
+    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
+        return False
+
+    def record(self) -> Document:
+        return {}
+
+    def pack(self) -> Packed:
+        return {}, {}
+
+
+class SweptLearner:
+    def __init__(self, right: str) -> None:
+        self.model = Swept(right)
+
+    def fit(self, transitions: Transitions, previous: Any) -> Model:
+        return self.model
+
+    def unpack(self, packed: Packed, transitions: Transitions) -> Model:
+        return self.model
+
+
+@pytest.fixture(autouse=True)
+def own_learners() -> Iterator[None]:
+    for right in ("sure", "unsure", "swept"):
+        LEARNERS[right] = LearnerKind(
+            ModelSettings,
+            lambda task, settings, knownness, seed, right=right: SweptLearner(right),  # type: ignore[misc]
+        )
+    yield
+    for right in ("sure", "unsure", "swept"):
+        del LEARNERS[right]
+
+
+def agent_with(right: str, **changes: Any) -> GPRMaxAgent:
+    settings = AgentSettings(
+        grid=Discretisation(nodes=(41,)),
+        first_plans=(4, 8, 12),
+        replan_every=25,
+        model=ModelSettings(learner=right),
+        stopping=StoppingRule(patience=1, **changes),
+    )
+    return GPRMaxAgent(TASK, settings, seed=0)
+
+
+def episode(agent: GPRMaxAgent, start: FloatArray, count: int = TASK.max_steps) -> None:
+    """To and fro from `start`, as the loop would; the last of twelve is cut off."""
+    states = start + 0.02 * (np.arange(count + 1)[:, np.newaxis] % 2)
+    for number, (state, after) in enumerate(pairwise(states), start=1):
+        agent.observe(Transition(state, number % 2, -1.0, after, False, number == TASK.max_steps))
+        if agent.due:
+            agent.update()
+
+
+def test_who_knows_all_settles_and_sleeps_wherever_an_episode_begins() -> None:
+    agent = agent_with("sure")
+    episode(agent, LEFT)
+    assert agent.settled_at is not None
+    episode(agent, RIGHT)
+    assert agent.settled_at == agent.known().n_transitions < 24
+
+
+@pytest.mark.parametrize("right", ["unsure", "swept"])
+def test_a_start_unlike_any_before_wakes_where_it_may_go_badly(right: str) -> None:
+    """Possible models disagree there, or the plan falls and the model knows."""
+    agent = agent_with(right)
+    episode(agent, LEFT)
+    assert agent.settled_at is not None
+    settled = agent.known().n_transitions
+    episode(agent, LEFT + 0.03)  # as before
+    assert agent.settled_at == settled
+    episode(agent, RIGHT, 1)
+    assert agent.known().n_transitions == agent.n_transitions  # it has planned already, with this start
+    assert (agent.settled_at is None) == (right == "unsure")
+
+
+def test_a_start_like_those_before_is_not_looked_at_twice() -> None:
+    agent = agent_with("unsure", disagreement=1e9)
+    episode(agent, RIGHT)
+    episode(agent, LEFT)
+    settled = agent.settled_at
+    assert settled is not None
+    agent.settings.stopping.__dict__["disagreement"] = 0.5
+    for start in (RIGHT, LEFT, RIGHT - 0.04):
+        episode(agent, start)
+        assert agent.settled_at == settled
+
+
+def test_nobody_settles_while_possible_models_disagree_on_what_will_be_earned() -> None:
+    for right, settles in (("sure", True), ("unsure", False), ("swept", True)):
+        agent = agent_with(right)
+        episode(agent, RIGHT)
+        episode(agent, RIGHT)
+        assert (agent.settled_at is not None) is settles, right
+
+
+def test_without_rehearsal_nothing_is_asked() -> None:
+    agent = agent_with("unsure")
+    agent.settings.planning.__dict__["rehearse"] = False
+    for start in (RIGHT, RIGHT, LEFT):
+        episode(agent, start)
+    assert agent.settled_at is not None
+
+
+def test_after_waking_plans_come_in_quick_succession() -> None:
+    settings = AgentSettings(first_plans=(5, 8, 12, 20), replan_every=25)
+    assert settings.due_again(100, 99, 0) is False
+    assert next(count for count in range(100, 130) if settings.due_again(count, 100, 0)) == 103
+    assert next(count for count in range(100, 130) if settings.due_again(count, 100, 1)) == 104
+    assert next(count for count in range(100, 130) if settings.due_again(count, 100, 2)) == 108
+    assert not any(settings.due_again(count, 100, 3) for count in range(100, 200))  # regularly again
+    assert not any(settings.due_again(count, 0, 0) for count in range(21))  # the first have their own times
+    assert not AgentSettings(first_plans=()).due_again(100, 0, 0)

@@ -1,0 +1,147 @@
+"""Sights against a plain loop that tries every one of them, and what is remembered of episodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimist.arrays import FloatArray
+from optimist.box import Box
+from optimist.discretisation import Layout
+from optimist.grid import Grid
+from optimist.planning import Planned, Planner, rehearse, roll_out
+from optimist.planning.policy import Lookahead, QFunction, affordable_depth
+from optimist.planning.rehearsal import Starts
+from optimist.planning.sights import MOST_SIGHTS, Sights, remembered
+from optimist.steps import imagined_through, known
+from optimist.task import Task
+from tests.naive.episodes import episode
+
+BOX = Box([-np.pi, -6.0], [np.pi, 6.0], periodic=[True, False])
+CONTROLS = np.array([-1.5, 0.0, 1.5])
+
+
+def swing(states: FloatArray, controls: FloatArray) -> FloatArray:
+    """A pendulum too weak to go straight up: plans on few nodes err, and sights differ."""
+    rate = states[:, 1] + 0.2 * (3.0 * np.sin(states[:, 0]) + controls[:, 0])
+    return np.column_stack([BOX.wrap(np.column_stack([states[:, 0] + 0.2 * rate, rate]))[:, 0], rate])
+
+
+def cost(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+    return -(states[:, 0] ** 2) - 0.1 * states[:, 1] ** 2 - 0.01 * controls[:, 0] ** 2
+
+
+TASK = Task(BOX, CONTROLS, cost, 0.97, 0.0, max_steps=40)
+STARTS = np.column_stack([np.linspace(-3.0, 3.0, 9), np.linspace(1.0, -1.0, 9)])
+
+
+@pytest.fixture(scope="module")
+def made() -> Planned:
+    return Planner(TASK).plan(known(swing, TASK.controls), Layout(Grid.uniform(BOX, [9, 9])))
+
+
+@pytest.fixture(scope="module")
+def sights(made: Planned) -> Sights:
+    return Sights.of(made, imagined_through(swing))
+
+
+def alone(sights: Sights, number: int, start: FloatArray) -> float:
+    """What one sight earns, by a plain loop."""
+    sight = sights.sights[number]
+    return episode(TASK, swing, lambda state: int(sight.greedy(state[np.newaxis])[0]), start).total_reward
+
+
+def test_there_is_every_sight_up_to_what_is_affordable(made: Planned, sights: Sights) -> None:
+    depths = [sight.depth for sight in sights.sights if isinstance(sight, Lookahead)]
+    most = affordable_depth(TASK.n_actions)
+    assert depths == list(range(most, most - MOST_SIGHTS, -1))[:most]
+    assert sights.depth == most
+    np.testing.assert_array_equal(sights(STARTS), made.policy(STARTS))
+    np.testing.assert_array_equal(sights.greedy(STARTS), made.policy.greedy(STARTS))
+
+
+@pytest.mark.parametrize("depth", [0, 2])
+def test_a_sight_that_is_fixed_is_the_only_one(depth: int) -> None:
+    layout = Layout(Grid.uniform(BOX, [5, 5]), depth=depth)
+    fixed = Sights.of(Planner(TASK).plan(known(swing, TASK.controls), layout), imagined_through(swing))
+    assert len(fixed.sights) == 1
+    assert fixed.depth == depth
+    assert isinstance(fixed.sights[0], Lookahead if depth else QFunction)
+    assert fixed.best_from(STARTS).tolist() == [0] * len(STARTS)
+
+
+def test_from_every_start_the_best_is_taken_and_the_longest_of_equals(sights: Sights) -> None:
+    best = sights.best_from(STARTS)
+    for start, number in zip(STARTS, best, strict=True):
+        totals = [alone(sights, other, start) for other in range(len(sights.sights))]
+        assert totals[number] == pytest.approx(max(totals), rel=1e-12)
+        assert sights.looking_from(start) is sights.sights[number]
+    assert len(set(best.tolist())) > 1  # or the test would show nothing
+    still = sights.best_from(np.zeros((1, 2)))  # upright, at rest: whoever looks, nothing need be done
+    assert still.tolist() == [0]
+
+
+def test_episodes_are_followed_to_their_end_with_the_sight_they_began_with(sights: Sights) -> None:
+    found = roll_out(TASK, swing, sights, STARTS).total_rewards
+    best = [max(alone(sights, number, start) for number in range(len(sights.sights))) for start in STARTS]
+    np.testing.assert_allclose(found, best, rtol=1e-12)
+    heard = rehearse(TASK, sights, imagined_through(swing), Starts.alike(STARTS))
+    np.testing.assert_allclose(heard.totals, best, rtol=1e-12)
+
+
+def test_starts_that_repeat_are_tried_once_and_answered_alike(sights: Sights) -> None:
+    again = np.concatenate([STARTS, STARTS[::-1], STARTS[:1]])
+    best = sights.best_from(STARTS)
+    assert sights.best_from(again).tolist() == [*best, *best[::-1], best[0]]
+
+
+def test_where_the_model_goes_out_of_bounds_the_longest_sight_is_taken(made: Planned) -> None:
+    lost = Sights.of(made, lambda states, controls, rows: np.full_like(states, np.nan))
+    assert lost.best_from(STARTS).tolist() == [0] * len(STARTS)
+
+
+def test_what_is_remembered_of_episodes_is_the_sight_they_began_with(sights: Sights) -> None:
+    """As Stable-Baselines3 asks: flags where episodes begin, and what came with the last actions."""
+    states, memory, count = STARTS, None, len(STARTS)
+    totals = np.zeros(count)
+    for number in range(TASK.max_steps):
+        actions, memory = remembered(sights, states, memory, np.full(count, number == 0))
+        controls = TASK.controls[actions]
+        after = swing(states, controls)
+        totals += TASK.rewards(states, controls, after)
+        states = after
+    np.testing.assert_allclose(totals, roll_out(TASK, swing, sights, STARTS).total_rewards, rtol=1e-12)
+
+
+def test_without_a_word_about_episodes_the_longest_sight_is_taken(sights: Sights) -> None:
+    actions, memory = remembered(sights, STARTS, None, None)
+    assert actions.tolist() == sights.greedy(STARTS).tolist()
+    assert memory is not None
+    assert memory.tolist() == [0] * len(STARTS)
+
+
+def test_a_policy_that_does_not_prepare_remembers_nothing(made: Planned) -> None:
+    actions, memory = remembered(made.q_function, STARTS, None, True)
+    assert actions.tolist() == made.q_function.greedy(STARTS).tolist()
+    assert memory is None
+
+
+@pytest.mark.parametrize("memory", [[0], np.full(9, 99), np.full(9, -1), np.zeros(9), "nine", object()])
+def test_a_memory_that_is_none_is_refused(sights: Sights, memory: object) -> None:
+    with pytest.raises(ValueError, match="`state` must be what the last call returned; got"):
+        remembered(sights, STARTS, memory, None)
+
+
+@pytest.mark.parametrize("starts", [[True, False], np.ones(9), "yes", [None] * 9])
+def test_flags_that_are_none_are_refused(sights: Sights, starts: object) -> None:
+    with pytest.raises(ValueError, match="`episode_start` must be 9 flags; got"):
+        remembered(sights, STARTS, None, starts)  # type: ignore[arg-type]
+
+
+def test_the_sight_of_a_policy_can_be_changed_and_nothing_else(made: Planned) -> None:
+    policy = made.policy
+    assert isinstance(policy, Lookahead)
+    assert policy.looking(policy.depth) is policy
+    np.testing.assert_array_equal(policy.looking(2)(STARTS), replace(policy, depth=2)(STARTS))
