@@ -39,6 +39,14 @@ def _is_vector(given: object) -> bool:
     return hasattr(given, "num_envs") and hasattr(given, "step_wait")  # Stable-Baselines3's
 
 
+def axis_names_of(env: Environment | None) -> dict[str, list[str]]:
+    """What the environment calls its coordinates, if it says so, for the record."""
+    if env is None or not env.has_wrapper_attr("axis_names"):
+        return {}
+    names = env.get_wrapper_attr("axis_names")
+    return {} if names is None else {"axis_names": [str(name)[:200] for name in names]}
+
+
 def name_of(env: Environment | None) -> str | None:
     """The name of the environment, for the record."""
     if env is None:
@@ -47,14 +55,6 @@ def name_of(env: Environment | None) -> str | None:
     if isinstance(name, str):
         return name
     return env.spec.id if env.spec is not None else None
-
-
-def axis_names_of(env: Environment | None) -> dict[str, list[str]]:
-    """What the environment calls its coordinates, if it says so, for the record."""
-    if env is None or not env.has_wrapper_attr("axis_names"):
-        return {}
-    names = env.get_wrapper_attr("axis_names")
-    return {} if names is None else {"axis_names": [str(name)[:200] for name in names]}
 
 
 def spaces_of(env: Environment | None, task: Task) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:
