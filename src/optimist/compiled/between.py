@@ -11,9 +11,10 @@ from optimist.compiled.search import grow, value_backwards
 @njit(nogil=True, cache=True)
 def _place(u, levels):
     """Between which levels, and where between them."""
-    u = min(max(u, levels[0]), levels[-1])
+    last = levels.size - 1
+    u = min(max(u, levels[0]), levels[last])
     cell = 0
-    while cell < levels.size - 2 and u > levels[cell + 1]:
+    while cell < last - 1 and u > levels[cell + 1]:
         cell += 1
     return cell, (u - levels[cell]) / (levels[cell + 1] - levels[cell])
 
