@@ -21,7 +21,19 @@ NAME = "optimist"
 # Who must not see a true system, and the ground floor they stand on.
 AGENTS = frozenset({"agents", "planning", "models", "gp"})
 GROUND = frozenset(
-    {"arrays", "box", "discretisation", "documents", "given", "grid", "shown", "steps", "task", "transitions"}
+    {
+        "arrays",
+        "box",
+        "controls",
+        "discretisation",
+        "documents",
+        "given",
+        "grid",
+        "shown",
+        "steps",
+        "task",
+        "transitions",
+    }
 )
 ROOMS = AGENTS | GROUND | {"compiled"}
 SYSTEMS = "systems"
