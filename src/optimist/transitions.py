@@ -43,10 +43,11 @@ class Transitions:
 
     def __post_init__(self) -> None:
         actions = np.asarray(self.actions)
-        if not np.issubdtype(actions.dtype, np.integer) and actions.size and actions.ndim != 2:
+        whole = np.issubdtype(actions.dtype, np.integer)
+        if not whole and actions.size and actions.ndim != 2:
             raise ValueError(f"`actions` must be whole numbers; got {actions.dtype}.")
         kinds = {
-            "actions": np.float64 if actions.ndim == 2 else np.int64,
+            "actions": np.int64 if whole or actions.ndim != 2 else np.float64,
             "terminated": np.bool_,
             "truncated": np.bool_,
             "begun": np.bool_,
@@ -73,7 +74,7 @@ class Transitions:
             ("states", self.states),
             ("next_states", self.next_states),
             ("rewards", self.rewards[:, np.newaxis]),
-            ("actions", self.actions.reshape(len(self.actions), -1)),
+            ("actions", self.actions if self.are_controls else self.rewards[:, np.newaxis]),
         ):
             bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
             if bad.size:
@@ -105,7 +106,7 @@ class Transitions:
     @property
     def are_controls(self) -> bool:
         """Whether `actions` are the controls themselves."""
-        return self.actions.ndim == 2
+        return self.actions.ndim == 2 and self.actions.dtype.kind == "f"
 
     def controls(self, listed: FloatArray) -> FloatArray:
         """What was applied, where actions are numbers of the controls `listed` [n_actions, k].  [n, k]"""

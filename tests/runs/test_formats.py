@@ -232,14 +232,14 @@ def test_run_of_format_1_is_upgraded_in_place_when_it_is_opened_for_writing(old:
         header, plans = store.header, store.plans()
         transitions, episodes = [bits(row) for row in store.transitions()], store.episodes()
     RunStore.open(old, writing=True).close()
-    assert version_of(old) == 4
+    assert version_of(old) == 5
     for table in ("plans", "episodes"):
         assert columns_of(old, table) == columns_of(whole, table)
     for _ in range(2):  # once is enough
         with RunStore.open(old, writing=True) as store:
             found = store.header
             assert parse_settings(found["settings"]) == parse_settings(header["settings"])
-            assert found == header | {"format_version": 4, "settings": found["settings"]}
+            assert found == header | {"format_version": 5, "settings": found["settings"]}
             assert store.plans() == plans
             assert [bits(row) for row in store.transitions()] == transitions
             assert store.episodes() == episodes
@@ -251,14 +251,14 @@ def test_reader_that_came_before_the_upgrade_reads_on(old: Path) -> None:
         plans = reader.plans()
         with RunStore.open(old, writing=True):
             assert reader.plans() == plans
-            assert reader.header["format_version"] == 4
+            assert reader.header["format_version"] == 5
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_old_run_without_plans_is_upgraded(tmp_path: Path, whole: Path, version: int) -> None:
     directory = downgraded(whole, tmp_path / "run", 4, version)
     RunStore.open(directory, writing=True).close()
-    assert version_of(directory) == 4
+    assert version_of(directory) == 5
     with RunStore.open(directory, writing=False) as store:
         assert store.plans() == []
         assert store.n_transitions == 4
@@ -282,7 +282,7 @@ def test_run_of_format_2_is_read_as_it_is_and_upgraded_when_it_is_opened_for_wri
                 assert store.episodes() == reader.episodes() == episodes
                 assert [bits(row) for row in store.transitions()] == transitions
                 assert store.expected_of(4) is None
-                assert store.header == header | {"format_version": 4 if writing else 2}
+                assert store.header == header | {"format_version": 5 if writing else 2}
             if not writing:
                 assert (directory / "run.sqlite").read_bytes() == before
     for table in ("plans", "episodes"):
@@ -349,7 +349,7 @@ def test_old_run_is_gone_on_with_and_ends_as_undisturbed(
     ended = sum(row.transitions <= n_transitions for row in wanted.episodes) if version < 3 else 0
     forgotten = [replace(row, expected=None) for row in wanted.episodes[:ended]]
     assert found == replace(wanted, episodes=(*forgotten, *wanted.episodes[ended:]))
-    assert version_of(directory) == 4
+    assert version_of(directory) == 5
 
 
 def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Path, whole: Path) -> None:
@@ -381,7 +381,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
     ran = run("resume", str(old), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["transitions"] == 30
-    assert version_of(old) == 4
+    assert version_of(old) == 5
     with GPRMax.resume(old, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
 
