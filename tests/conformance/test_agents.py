@@ -76,7 +76,7 @@ def assert_possible(run: Session[Any]) -> None:
     over = seen.terminated | seen.truncated
     for t in np.flatnonzero(~over[:-1]) + 1:
         np.testing.assert_array_equal(seen.states[t], seen.next_states[t - 1])
-    promised = task.rewards(seen.states, task.controls[seen.actions], seen.next_states)
+    promised = task.rewards(seen.states, seen.controls(task.controls), seen.next_states)
     np.testing.assert_allclose(seen.rewards, promised, rtol=2e-3, atol=1e-5)
     np.testing.assert_array_equal(seen.terminated, task.terminal(seen.next_states))
     assert [row.transitions for row in run.episodes] == (np.flatnonzero(over) + 1).tolist()
@@ -86,20 +86,21 @@ def assert_answers_for_one_and_for_many(run: Session[Any]) -> None:
     states = states_of(run)
     many, nothing = run.predict(states)
     assert nothing is None
-    assert many.shape == (25,)
-    assert np.issubdtype(many.dtype, np.integer)
+    listed = run.task.control_box is None
+    assert many.shape == ((25,) if listed else (25, run.task.controls.shape[1]))
+    assert np.issubdtype(many.dtype, np.integer if listed else np.floating)
     np.testing.assert_array_equal(run.policy.greedy(states), many)
     for state, action in zip(states[:10], many[:10], strict=True):
         one, nothing = run.predict(state)
         assert nothing is None
-        assert np.ndim(one) == 0
-        assert int(one) == action
+        assert np.ndim(one) == (0 if listed else 1)
+        np.testing.assert_array_equal(one, action)
         assert run.env is not None
         assert run.env.action_space.contains(one)
         again, _ = run.predict(state.tolist(), state=None, episode_start=None, deterministic=False)
-        assert again == one
+        np.testing.assert_array_equal(again, one)
     row, _ = run.predict(states[:1])
-    assert row.shape == (1,)
+    assert row.shape == many[:1].shape
 
 
 # --- every kind of agent on every system of ours --------------------------------------------------------

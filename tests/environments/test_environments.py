@@ -27,6 +27,8 @@ IDS = {
     "acrobot": "optimist/Acrobot-v0",
     "cart-pole": "optimist/CartPole-v0",
     "cart-pole-rail": "optimist/CartPoleRail-v0",
+    "pendulum-continuous": "optimist/PendulumContinuous-v0",
+    "cart-pole-continuous": "optimist/CartPoleContinuous-v0",
 }
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +39,7 @@ import gymnasium
 before = [name for name in sys.modules if "optimist" in name], "numba" in sys.modules
 environment = gymnasium.make(sys.argv[1])
 observation, _ = environment.reset(seed=0)
-observation, *_ = environment.step(0)
+observation, *_ = environment.step(getattr(environment.action_space, "low", 0))
 print(environment.spec.max_episode_steps, observation.tolist())
 print(*before)
 print(environment.spec.id)
@@ -62,6 +64,11 @@ def make(system: System) -> gymnasium.Env[FloatArray, np.int64]:
     return gymnasium.make(system.gymnasium_id)
 
 
+def first_action(system: System) -> Any:
+    """The first control of the list, as the environment takes it."""
+    return np.int64(0) if system.task.control_box is None else system.task.controls[0]
+
+
 def trajectory(system: System, *, seed: int, n_steps: int = 40) -> list[Any]:
     environment = make(system)
     observation, _ = environment.reset(seed=seed)
@@ -70,7 +77,7 @@ def trajectory(system: System, *, seed: int, n_steps: int = 40) -> list[Any]:
     for _ in range(n_steps):
         action = environment.action_space.sample()
         observation, reward, terminated, truncated, _ = environment.step(action)
-        seen.append((int(action), observation.tolist(), reward, terminated, truncated))
+        seen.append((np.asarray(action).tolist(), observation.tolist(), reward, terminated, truncated))
         if terminated or truncated:
             observation, _ = environment.reset()
             seen.append(observation.tolist())
@@ -253,7 +260,7 @@ def test_an_episode_starts_where_it_is_told(system: System) -> None:
     state = 0.3 * system.task.box.low + 0.7 * system.task.box.high
     observation, _ = environment.reset(options={"state": state.tolist()})
     np.testing.assert_array_equal(observation, state)
-    successor, *_ = environment.step(np.int64(0))
+    successor, *_ = environment.step(first_action(system))
     expected = system.dynamics(state[np.newaxis], system.task.controls[[0]])[0]
     np.testing.assert_array_equal(successor, expected)
 
@@ -275,7 +282,7 @@ def test_what_is_given_and_what_is_returned_are_not_shared(system: System) -> No
     observation, _ = environment.reset(options={"state": given})
     observation += 1.0
     given += 1.0
-    successor, *_ = environment.step(0)
+    successor, *_ = environment.step(first_action(system))
     expected = system.dynamics(kept[:1], system.task.controls[[0]])[0]
     np.testing.assert_array_equal(successor, expected)
     observation, _ = environment.reset(seed=0)

@@ -73,11 +73,11 @@ def test_a_file_says_the_same_as_the_data(tmp_path: Path) -> None:
 
 
 def test_every_problem_and_every_agent_of_the_contract_is_accepted() -> None:
-    ours = ("cart-pole", "cart-pole-rail")
+    ours = ("cart-pole", "cart-pole-rail", "pendulum-continuous", "cart-pole-continuous")
     assert tuple(SYSTEMS) == ("mountain-car", "pendulum", "bicycle", "acrobot", *ours)
     assert set(KINDS) == {"gp-rmax-exp", "gp-rmax-grid", "gp-rmax-noexp", "sarsa-fine", "sarsa-coarse"}
     group = Group(problems=tuple(SYSTEMS), agents=tuple(KINDS), seeds=1, episodes=1)
-    assert len(group.specs("all")) == 30
+    assert len(group.specs("all")) == 40
 
 
 def test_specs_are_frozen() -> None:

@@ -39,7 +39,7 @@ def test_the_commands_of_the_tutorial_do_what_it_says(
         with quick_defaults():
             app([*words, *here, "--json"], standalone_mode=False)
         printed[words[0]] = json.loads(capsys.readouterr().out)
-    assert set(printed) == {"learn", "resume", "evaluate", "sweep"}
+    assert set(printed) == {"learn", "resume", "evaluate", "replay", "sweep"}
     assert (tmp_path / "cart.png").stat().st_size > 0
     assert [row["episode"] for row in printed["resume"]["episodes"]] == [1, 2, 3]
     assert printed["resume"]["episodes"][:2] == printed["learn"]["episodes"]
