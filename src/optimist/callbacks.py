@@ -1,10 +1,6 @@
 """Callbacks with the names and arguments people know from Stable-Baselines3.
 
-    agent.learn(1500, callback=[
-        EvalCallback(gymnasium.make("optimist/Pendulum-v0"), eval_freq=100, best_model_save_path="best"),
-        CheckpointCallback(save_freq=500, save_path="checkpoints"),
-    ])
-
+`agent.learn(1500, callback=[EvalCallback(env, eval_freq=100), CheckpointCallback(500, "checkpoints")])`.
 A plain function of an event is a callback, too (`optimist.runs.Event`). Callbacks of Stable-Baselines3 itself
 are told the same, and most of them work.
 """

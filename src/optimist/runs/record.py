@@ -196,7 +196,7 @@ def _version(connection: sqlite3.Connection, *, chained: bool) -> int:
     version = found[-1] if found else None
     if version is None:
         raise UnreadableError("its settings cannot be read")
-    if type(version) is not int or version not in range(1, CHAINED[0] if not chained else FORMAT_VERSION):
+    if type(version) is not int or version not in range(1, FORMAT_VERSION + (not chained)):
         raise ForeignError(version)
     if chained:
         raise UnreadableError(f"it is of format {FORMAT_VERSION} and says {version}")
