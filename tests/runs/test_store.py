@@ -95,7 +95,7 @@ def test_types_of_a_transition_survive(new: Path) -> None:
 def test_header_comes_back_with_the_format_version(new: Path) -> None:
     filled(new)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 4}
+        assert store.header == HEADER | {"format_version": 5}
 
 
 def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Path) -> None:
@@ -103,7 +103,7 @@ def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Pa
         store.want(4)
         store.want(7)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 4, "episodes": 7}
+        assert store.header == HEADER | {"format_version": 5, "episodes": 7}
 
 
 def test_episodes_come_back_in_order(new: Path) -> None:
@@ -298,14 +298,14 @@ def test_file_in_place_of_a_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("writing", [True, False])
-@pytest.mark.parametrize("version", [5, 0, "2"])
+@pytest.mark.parametrize("version", [6, 0, "2"])
 def test_another_format_version_is_refused(new: Path, version: object, writing: bool) -> None:
     filled(new)
     with sqlite3.connect(new / "run.sqlite") as connection:
         connection.execute("UPDATE header SET document = ?", (json.dumps({"format_version": version}),))
     connection.close()
     for choice in (writing, True):  # and it is not left locked
-        with pytest.raises(ValueError, match=f"must be of format 1 to 4; got {version}, of another"):
+        with pytest.raises(ValueError, match=f"must be of format 1 to 5; got {version}, of another"):
             RunStore.open(new, writing=choice)
     connection = sqlite3.connect(new / "run.sqlite")
     assert connection.execute("SELECT count(*) FROM transitions").fetchone() == (3,)  # left as it was

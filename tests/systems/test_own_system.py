@@ -172,7 +172,11 @@ assert "pendulum" in SYSTEMS and "unicycle" not in SYSTEMS
     assert printed_by(program) == ["False", "False"]
 
 
-BUILT_ON = {"cart-pole-rail": ["optimist.systems.cart_pole"]}
+BUILT_ON = {
+    "cart-pole-rail": ["optimist.systems.cart_pole"],
+    "cart-pole-continuous": ["optimist.systems.cart_pole"],
+    "pendulum-continuous": ["optimist.systems.pendulum"],
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -184,7 +188,7 @@ assert find_system({name!r}) is SYSTEMS[{name!r}]
 {LOADED}
 """
     own = f"optimist.systems.{name.replace('-', '_')}"
-    loaded = sorted([own, "optimist.systems.system", *BUILT_ON.get(name, [])])
+    loaded = sorted([own, "optimist.systems.drawing", "optimist.systems.system", *BUILT_ON.get(name, [])])
     assert printed_by(program) == [f"{' '.join(loaded)} True"]
 
 
