@@ -141,7 +141,7 @@ def test_slices_of_four_axes_are_interpolated_as_plans_are(browser: Browser, fin
     kept = packed(PlanMap.of(q_function, stream.random((2, grid.n_nodes)), np.zeros((2, 4))))
     state = np.array([0.3, 0.45, 3.0, 4.4])
     with shown(browser, finished):
-        browser.until("return window.optimist")
+        browser.until("return !!window.optimist")
         values, at = browser.driver.execute_async_script(
             "const [doc, content, periodic, low, high, state, done] = arguments;"
             "optimist.inflated(optimist.fromBase64(content)).then((raw) => {"
