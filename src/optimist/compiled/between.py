@@ -9,14 +9,14 @@ from optimist.compiled.search import grow, value_backwards
 
 
 @njit(nogil=True, cache=True)
-def _place(u, levels):
-    """Between which levels, and where between them."""
-    last = levels.size - 1
-    u = min(max(u, levels[0]), levels[last])
+def _place(u, levels, q):
+    """Between which levels of an actuator, and where between them."""
+    last = levels.shape[1] - 1
+    u = min(max(u, levels[q, 0]), levels[q, last])
     cell = 0
-    while cell < last - 1 and u > levels[cell + 1]:
+    while cell < last - 1 and u > levels[q, cell + 1]:
         cell += 1
-    return cell, (u - levels[cell]) / (levels[cell + 1] - levels[cell])
+    return cell, (u - levels[q, cell]) / (levels[q, cell + 1] - levels[q, cell])
 
 
 @njit(nogil=True, cache=True)
@@ -53,7 +53,7 @@ def mix(
     for i in range(points.shape[0]):
         for j in range(controls.shape[1]):
             for q in range(n_actuators):
-                starts[q], fractions[q] = _place(controls[i, j, q], levels[q])
+                starts[q], fractions[q] = _place(controls[i, j, q], levels, q)
             for axis in range(n_dims):
                 next_points[i, j, axis] = 0.0
             uncertainty[i, j] = 0.0

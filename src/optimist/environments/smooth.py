@@ -135,9 +135,9 @@ def _with_cost(task: Task, bounds: Box, cost: FloatArray) -> Task:
     """The task with the last control in its state, and a cost on leaving it."""
     n_inner = task.box.n_dims
 
-    def reward(before: FloatArray, controls: FloatArray, after: FloatArray) -> FloatArray:
-        paid = task.reward(before[:, :n_inner], controls, after[:, :n_inner])
-        found: FloatArray = paid - ((controls - before[:, n_inner:]) ** 2) @ cost
+    def reward(states: FloatArray, applied: FloatArray, next_states: FloatArray) -> FloatArray:
+        paid = task.reward(states[:, :n_inner], applied, next_states[:, :n_inner])
+        found: FloatArray = paid - ((applied - states[:, n_inner:]) ** 2) @ cost
         return found
 
     return replace(_remembering(task, bounds), reward=reward)

@@ -81,9 +81,9 @@ class Between(Lookahead):
         peak(tried.values, chosen, self._axes, best)
         return rounded(box, best)
 
-    def towards(self, points: FloatArray, controls: FloatArray) -> Successors:
-        """Where `controls` [n, k] lead from `points` [n, d].  [n, d], [n]"""
-        found = self._led(points, self._successors(points), controls[:, np.newaxis])
+    def towards(self, states: FloatArray, applied: FloatArray) -> Successors:
+        """Where controls that are `applied` [n, k] lead from `states` [n, d].  [n, d], [n]"""
+        found = self._led(states, self._successors(states), applied[:, np.newaxis])
         return Successors(found[0][:, 0], found[1][:, 0])
 
     def _try(self, states: FloatArray, listed: Successors, controls: FloatArray) -> Tried:
