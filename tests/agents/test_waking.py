@@ -11,6 +11,7 @@ import pytest
 
 from optimist import Box, Discretisation, Task
 from optimist.agents import AgentSettings, GPRMaxAgent
+from optimist.agents.settings import PlanningOptions
 from optimist.arrays import BoolArray, FloatArray
 from optimist.grid import Grid
 from optimist.models import LEARNERS, Model, ModelSettings
@@ -93,8 +94,9 @@ def own_learners() -> Iterator[None]:
         del LEARNERS[right]
 
 
-def agent_with(right: str, **changes: Any) -> GPRMaxAgent:
+def agent_with(right: str, *, rehearse: bool = True, **changes: Any) -> GPRMaxAgent:
     settings = AgentSettings(
+        planning=PlanningOptions(rehearse=rehearse),
         grid=Discretisation(nodes=(41,)),
         first_plans=(5, 10),
         replan_every=25,
@@ -156,8 +158,7 @@ def test_nobody_settles_while_possible_models_disagree_on_what_will_be_earned() 
 
 
 def test_without_rehearsal_nothing_is_asked() -> None:
-    agent = agent_with("unsure")
-    agent.settings.planning.__dict__["rehearse"] = False
+    agent = agent_with("unsure", rehearse=False)
     for start in (RIGHT, RIGHT, LEFT):
         episode(agent, start)
     assert agent.settled_at is not None
