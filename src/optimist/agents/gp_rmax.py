@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,7 @@ from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Arrays, Packed, imagined_by
+from optimist.models.readings import Readings
 from optimist.planning import Flow, Lookahead, Plan, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
@@ -61,25 +63,32 @@ class GPRMaxAgent:
     """Learns a task from its own transitions."""
 
     def __init__(self, task: Task, settings: AgentSettings, *, seed: int) -> None:
-        self.task = task
+        self.told = task
         self.settings = settings
         self.seed = seed
+        self.transitions: list[Transition] = []
+        self.doubts = Doubts(task)
+        self._believe(task)
+        self._woken = False  # by the last transition
+        self.knowledge: Knowledge | None = None
+        self._tried_unknown = False  # since the last update
+        self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
+        self._begun = 0  # how many transitions there were when the current episode began
+        self._looking: tuple[FloatArray, QFunction | Lookahead] | None = None  # since where, and how
+
+    def _believe(self, task: Task) -> None:
+        """Learn and plan by this task from now on: what was told, or what is believed by now."""
+        settings = self.settings
+        self.task = task
         self.planner = settings.planner(task)
         self.chooser = settings.chooser(task)
         self._first = self.chooser.first()
         self.planner.require_fits(self._first)
         self._unpacking = Unpacking(settings, self.chooser, self._first)
-        self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
+        self._choosing = Choosing(task, settings, self.seed, self.planner, self.chooser)
         self._sleep = Sleep(self._choosing)
-        self.transitions: list[Transition] = []
-        self.doubts = Doubts(task)
-        self._woken = False  # by the last transition
-        self.knowledge: Knowledge | None = None
-        self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
-        self._tried_unknown = False  # since the last update
-        self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
-        self._begun = 0  # how many transitions there were when the current episode began
-        self._looking: tuple[FloatArray, QFunction | Lookahead] | None = None  # since where, and how
+        self._learner = make_learner(task, settings.model, settings.knownness, seed=self.seed)
+        self.doubts.readings = Readings(task.box, task.controls)
 
     @property
     def grid(self) -> Grid:
@@ -194,6 +203,8 @@ class GPRMaxAgent:
             and self._sleep.disappointed(knowledge, self.transitions[self._begun :])
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
+        if knowledge.settled and self.task.surprised_by(transition):
+            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         if begins and knowledge.settled and self._begins_unlike(knowledge, transition.state):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition)
@@ -273,19 +284,21 @@ class GPRMaxAgent:
         """Learn from all transitions and plan anew."""
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
+        box = self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        model = self.doubts.learn(self.transitions, self._learner, *had)
-        seen = self.doubts.of(self.transitions)
+        model, seen = self._learned(*had)
         drifts: tuple[Drift, ...] = ()
+        same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
         if previous is not None:
-            drifts = (*(() if self._woken else previous.drifts), self._drift(previous, model))
+            drift = self._drift(previous, model) if same_box else Drift(np.inf, np.inf)
+            drifts = (*(() if self._woken else previous.drifts), drift)
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
-        settled = settings.stopping.settled(drifts) and not self._tried_unknown
+        settled = settings.stopping.settled(drifts) and not self._tried_unknown and not self.task.searching
         if settled and previous is not None and settings.planning.rehearse:
             news = self.n_transitions - previous.n_transitions >= NEWS  # or a small drift says nothing
             settled = news and self._sleep.certain(model, previous.sights, seen)
-        before = None if previous is None else previous.planned
+        before = None if previous is None or not same_box else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
@@ -308,9 +321,32 @@ class GPRMaxAgent:
             mean_uncertainty=flow.mean_uncertainty,
             model=model.record(),
             settled=settled,
-            rehearsal=rehearsed.record() | expectation.record(),
+            rehearsal=rehearsed.record() | expectation.record() | self._believed(),
             plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
         )
+
+    def _learned(self, previous: Model | None, n_learned: int) -> tuple[Model, Transitions]:
+        """The model of all that can be explained, and that; what is believed of the task follows from it."""
+        seen = self.doubts.of(self.transitions)
+        self._believe_anew(seen)
+        model = self.doubts.learn(self.transitions, self._learner, previous, n_learned)
+        learned = self.doubts.of(self.transitions)
+        if len(learned) != len(seen):
+            box = self.task.box
+            self._believe_anew(learned)
+            if self.task.box != box:
+                model = self._learner.fit(learned, None)
+        return model, learned
+
+    def _believe_anew(self, seen: Transitions) -> None:
+        """What is believed after `seen`; a task that was told stays what it is."""
+        believed = self.told.after(seen)
+        if believed is not self.task:
+            self._believe(believed)
+
+    def _believed(self) -> dict[str, Any]:
+        """For the record: what is believed of the task, where it was not told."""
+        return {"believed": str(self.task).splitlines()} if self.task.evidence else {}
 
     def pack(self) -> Packed | None:
         """Model and plan as arrays, the rest as numbers."""
@@ -353,11 +389,14 @@ class GPRMaxAgent:
         self._begun = int(begins[-1])
         self.knowledge, self._foreseen, self._tried_unknown = None, None, False
         self.doubts, self._woken = Doubts(self.task), False
+        if self.task is not self.told:
+            self._believe(self.told)
         if packed is None and transitions:
             self.doubts.watch(self.transitions, since=1)
         if packed is not None:
             said = self._unpacking.said(packed[1], len(self.transitions))
             self.doubts.restore(said.marks)
+            self._believe_anew(self.doubts.of(self.transitions[: said.n_transitions]))
             self._take(self._unpacked(packed[0], said))
             self._woken = said.marks.woken
             since = self.transitions[self.known().n_transitions :]
@@ -374,7 +413,7 @@ class GPRMaxAgent:
         model = self._learner.unpack((mine, said.model), seen)
         holding = Holding(said.layout.hold, said.layout.until_crossed)
         layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
-        flow = flow_of(model, layout.grid)
+        flow = flow_of(model, layout.grid, self.task)
         leaving = None if said.leaving is None else self._choosing.leaving(seen, said.leaving)
         if (leaving is None) != (said.leaving is None):
             raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")

@@ -72,7 +72,7 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen, path = [states], [states[0]]
     states = states[going]
-    for _ in range(task.max_steps):
+    for _ in range(task.imagined_steps):
         if not going.size:
             break
         controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, going)

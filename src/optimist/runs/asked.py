@@ -112,7 +112,8 @@ class Asked(Generic[A]):
 
     def get_env(self) -> Any:
         """The environment that it learns in, as it was given; None without one."""
-        return self.env.vector if isinstance(self.env, OnlyOne) else self.env
+        given = self.env.env if hasattr(self.env, "observing") else self.env  # type: ignore[union-attr]
+        return given.vector if isinstance(given, OnlyOne) else given
 
     def get_vec_normalize_env(self) -> None:
         """None: observations are states as they are. Callbacks of Stable-Baselines3 ask for it."""
@@ -143,4 +144,10 @@ class Asked(Generic[A]):
         return self._agent.settled_at
 
     def _states(self, observations: ArrayLike) -> FloatArray:
+        """States as they are, or as they come of what the environment itself shows."""
+        observing = getattr(self.env, "observing", None)
+        shape = np.shape(observations)
+        if observing is not None and not observing.is_identity and shape[-1:] == (observing.n_observed,):
+            rows = np.atleast_2d(np.asarray(observations, dtype=np.float64))
+            observations = np.array([observing(row) for row in rows]).reshape(*shape[:-1], -1)
         return states_of(self.task, observations)
