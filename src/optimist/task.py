@@ -24,7 +24,6 @@ from optimist.given import (
     whole,
 )
 from optimist.shown import block
-from optimist.transitions import Transition, Transitions
 
 LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 
@@ -156,13 +155,6 @@ class Task:
             return "any of " + ", ".join(f"[{low:.4g}, {high:.4g}]" for low, high in ends)
         return "; ".join(", ".join(f"{one:.4g}" for one in row) for row in self.controls)
 
-    def after(self, seen: Transitions) -> Task:
-        """What is believed of the task once these transitions were seen: of one that was told, itself.
-
-        A function of them and of what was told or found before the first, and of nothing else.
-        """
-        return self
-
     @property
     def searching(self) -> bool:
         """Whether something that must be there has not been seen yet: nobody may stop learning before."""
@@ -178,10 +170,6 @@ class Task:
         """How long an episode is followed in imagination."""
         return self.max_steps
 
-    def surprised_by(self, transition: Transition) -> bool:
-        """Whether what was paid, or an end, is not what was believed. What was told is believed anyhow."""
-        return False
-
     def unseen(self, states: FloatArray) -> FloatArray | None:
         """How little is known of what is paid around `states` [n, d]: 0 to 1 [n]; None: all is known."""
         return None
@@ -195,10 +183,9 @@ class Task:
         rows = self._shown()
         lines = [f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions"]
         for name, value in rows.items():
-            known = self.evidence.get(name, "told")
-            value = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else value
             if value is not None:
-                lines.append(f"  {name}: {value} ({known})")
+                shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else value
+                lines.append(f"  {name}: {shown} ({self.evidence.get(name, 'told')})")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

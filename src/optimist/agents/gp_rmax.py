@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing, flow_of
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
-from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
+from optimist.agents.packed import KnowledgeSaid, Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
 from optimist.agents.sleep import Sleep
@@ -44,6 +43,7 @@ from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Arrays, Packed, imagined_by
+from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
 from optimist.planning import Flow, Lookahead, Plan, QFunction
 from optimist.planning.between import Between
@@ -63,9 +63,7 @@ class GPRMaxAgent:
     """Learns a task from its own transitions."""
 
     def __init__(self, task: Task, settings: AgentSettings, *, seed: int) -> None:
-        self.told = task
-        self.settings = settings
-        self.seed = seed
+        self.told, self.settings, self.seed = task, settings, seed
         self.transitions: list[Transition] = []
         self.doubts = Doubts(task)
         self._believe(task)
@@ -203,7 +201,7 @@ class GPRMaxAgent:
             and self._sleep.disappointed(knowledge, self.transitions[self._begun :])
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        if knowledge.settled and self.task.surprised_by(transition):
+        if knowledge.settled and isinstance(self.task, OpenTask) and self.task.surprised_by(transition):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         if begins and knowledge.settled and self._begins_unlike(knowledge, transition.state):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
@@ -271,9 +269,8 @@ class GPRMaxAgent:
             return False
         if self.settings.due(self.n_transitions):
             return True
-        if self.knowledge is not None and self.settings.due_again(
-            self.n_transitions, done, len(self.knowledge.drifts)
-        ):
+        since = 0 if self.knowledge is None else len(self.knowledge.drifts)
+        if self.knowledge is not None and self.settings.due_again(self.n_transitions, done, since):
             return True
         # before an episode begins is a good time, if there is something new
         last = self.transitions[-1]
@@ -321,7 +318,7 @@ class GPRMaxAgent:
             mean_uncertainty=flow.mean_uncertainty,
             model=model.record(),
             settled=settled,
-            rehearsal=rehearsed.record() | expectation.record() | self._believed(),
+            rehearsal=rehearsed.record() | expectation.record() | recorded(self.task),
             plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
         )
 
@@ -331,56 +328,22 @@ class GPRMaxAgent:
         self._believe_anew(seen)
         model = self.doubts.learn(self.transitions, self._learner, previous, n_learned)
         learned = self.doubts.of(self.transitions)
-        if len(learned) != len(seen):
-            box = self.task.box
+        if isinstance(self.told, OpenTask) and len(learned) != len(seen):
             self._believe_anew(learned)
-            if self.task.box != box:
-                model = self._learner.fit(learned, None)
+            model = self._learner.fit(learned, model)
         return model, learned
 
     def _believe_anew(self, seen: Transitions) -> None:
         """What is believed after `seen`; a task that was told stays what it is."""
-        believed = self.told.after(seen)
-        if believed is not self.task:
-            self._believe(believed)
-
-    def _believed(self) -> dict[str, Any]:
-        """For the record: what is believed of the task, where it was not told."""
-        return {"believed": str(self.task).splitlines()} if self.task.evidence else {}
+        if isinstance(self.told, OpenTask):
+            self._believe(self.told.after(seen))
 
     def pack(self) -> Packed | None:
         """Model and plan as arrays, the rest as numbers."""
         knowledge = self.knowledge
         if knowledge is None:
             return None
-        arrays, model = knowledge.model.pack()
-        layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
-        document = {
-            "n_transitions": knowledge.n_transitions,
-            "marks": self.doubts.pack() | {"woken": self._woken},
-            "settled": knowledge.settled,
-            "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
-            "plan": {
-                "sweeps": knowledge.plan.sweeps,
-                "residual": finite(knowledge.plan.residual),
-                "converged": bool(knowledge.plan.converged),
-            },
-            "model": model,
-            "n_updates": knowledge.n_updates,
-            "mean_hold": knowledge.planned.mean_hold,
-            "leaving": None if leaving is None else leaving.worst,
-            "expected": knowledge.expectation.record(),
-            "layout": {
-                "hold": layout.holding.most,
-                "until_crossed": layout.holding.until_crossed,
-                "depth": layout.depth,
-                "placement": layout.placement,
-                "polished": layout.polished,
-            },
-        }
-        packed = {f"model.{name}": array for name, array in arrays.items()}
-        packed |= {f"axis.{axis}": nodes for axis, nodes in enumerate(layout.grid.axes)}
-        return packed | {"q_values": knowledge.plan.q_values}, document
+        return packed(knowledge, self.doubts.pack() | {"woken": self._woken})
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""

@@ -6,10 +6,12 @@ Looked for in a few first observations, and checked at every later one: what was
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
+from optimist.given import brief
 
 ON_CIRCLE = 1e-3  # how far from 1 the radius may be: environments compute in single precision
 COPIED = 1e-4  # of the spread of a coordinate: how far a copy may be off
@@ -53,28 +55,33 @@ class Observing:
         """Whether states are what is observed."""
         return not self.circles and not self.copies
 
-    def __call__(self, observation: FloatArray) -> FloatArray:
+    def __call__(self, observation: Any) -> FloatArray:
         """The state that `observation` [m] shows; a ValueError when it contradicts what was found.  [d]"""
-        seen = np.array(observation, dtype=np.float64)
+        seen = flat(observation, self.n_observed)
         for cosine, sine in self.circles:
             radius = float(np.hypot(seen[cosine], seen[sine]))
             if abs(radius - 1.0) > 10.0 * ON_CIRCLE:
                 raise ValueError(
-                    f"Coordinates {cosine} and {sine} of the observation must lie on a circle, as they did at "
-                    f"first; got a radius of {radius:.4g}. Say that they are no angle: `optimist.adapt(env, "
-                    "state=lambda observation: observation, low=[...], high=[...])`."
+                    f"Coordinates {cosine} and {sine} of the observation must lie on a circle, as they did "
+                    f"at first; got a radius of {radius:.4g}. Say that they are no angle: "
+                    "`optimist.find(env, state=lambda observation: observation)`."
                 )
         for copy in self.copies:
             off = abs(seen[copy.index] - copy.slope * seen[copy.of] - copy.offset)
             if off > 100.0 * COPIED * copy.scale:
                 raise ValueError(
-                    f"Coordinate {copy.index} of the observation must follow from coordinate {copy.of}, as it "
-                    "did at first; got one that does not. Say that it matters: `optimist.adapt(env, "
-                    "state=lambda observation: observation, low=[...], high=[...])`."
+                    f"Coordinate {copy.index} of the observation must follow from coordinate {copy.of}, as "
+                    "it did at first; got one that does not. Say that it matters: "
+                    "`optimist.find(env, state=lambda observation: observation)`."
                 )
         for cosine, sine in self.circles:
             seen[cosine] = np.arctan2(seen[sine], seen[cosine])
         return np.asarray(seen[self.kept])
+
+    def names(self) -> tuple[str, ...]:
+        """Of the coordinates of the state, after those of the observation."""
+        kinds = zip(self.kept, self.angles, strict=True)
+        return tuple(f"{'angle' if angle else 'coordinate'} {index}" for index, angle in kinds)
 
     def told(self) -> list[str]:
         """What was found, one sentence each."""
@@ -117,3 +124,14 @@ def _may_be_unit(low: float, high: float) -> bool:
     """Whether a cosine may have such bounds: those of one, or none."""
     within = abs(low + 1.0) < 1e-3 and abs(high - 1.0) < 1e-3
     return within or not (np.isfinite(low) or np.isfinite(high))
+
+
+def flat(observation: Any, count: int) -> FloatArray:
+    """An observation as numbers; a ValueError when it is none.  [m]"""
+    try:
+        seen = np.array(observation, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"An observation must be an array of numbers; got {brief(observation)}.") from None
+    if seen.shape != (count,) or not np.isfinite(seen).all():
+        raise ValueError(f"An observation must be {count} finite numbers; got {brief(seen.tolist())}.")
+    return seen

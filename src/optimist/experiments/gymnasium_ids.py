@@ -1,4 +1,4 @@
-"""Environments by their Gymnasium id, with arguments: CartPole-v1, or CartPole-v1[sutton_barto_reward=true]."""
+"""Environments by their Gymnasium id, with arguments: CartPole-v1[sutton_barto_reward=true]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optimist.given import brief, one_line, told
 from optimist.systems import SYSTEMS
 
 SHAPE = re.compile(
-    r"(?:(?P<module>[A-Za-z_][\w.]*):)?(?P<id>(?:[\w.-]+/)?[\w.-]*[A-Za-z][\w.-]*)(?:\[(?P<arguments>[^\[\]]*)\])?"
+    r"(?:(?P<module>[A-Za-z_][\w.]*):(?=[^\[]*-v\d+(?:\[|$)))?(?P<id>(?:[\w.-]+/)?[\w.-]*[A-Za-z][\w.-]*)(?:\[(?P<arguments>[^\[\]]*)\])?"
 )
 NEAR = 3  # names that are suggested
 
@@ -44,7 +44,7 @@ def with_arguments(text: str, arguments: Sequence[str]) -> str:
 
 
 def require_id(text: str) -> None:
-    """Raise ValueError, with names that are near, unless Gymnasium knows the id, or its module is to be asked."""
+    """Raise ValueError, with near names, unless Gymnasium knows the id, or a module is to be asked first."""
     parts = SHAPE.fullmatch(text)
     if parts is not None and (parts["module"] is not None or parts["id"] in gymnasium.registry):
         return
@@ -54,8 +54,8 @@ def require_id(text: str) -> None:
     near = [lower[name] for name in get_close_matches(asked, lower, NEAR, 0.5)]
     hint = f" Near: {', '.join(near)}." if near else ""
     raise ValueError(
-        f"The problem must be one of {', '.join(SYSTEMS)}, or your own as FILE.py:FUNCTION, or an id that "
-        f"Gymnasium knows; got {text!r}.{hint}"
+        f"The problem must be one of {', '.join(SYSTEMS)}, an id that Gymnasium knows, or your own as "
+        f"FILE.py:FUNCTION; got {text!r}.{hint}"
     )
 
 
@@ -68,7 +68,9 @@ def make(text: str) -> gymnasium.Env[Any, Any]:
         try:
             import_module(parts["module"])
         except (Exception, SystemExit) as error:
-            raise ValueError(f"The module {parts['module']} must be importable; got {told(error)}.") from error
+            raise ValueError(
+                f"The module {parts['module']} must be importable; got {told(error)}."
+            ) from error
         require_id(text.partition(":")[2])
     arguments = dict(_argument(one) for one in (parts["arguments"] or "").split(",") if one)
     try:

@@ -1,22 +1,25 @@
 """Ends: where episodes end, learned from those that did.
 
 Most ends are thresholds on one coordinate or two: a rail that stops, a pole that has fallen, a goal line. As
-few sides as can be are found that have all ends beyond them and nobody alive. Sides that explain the same ends
-equally well are all believed: one that is wrong is crossed sooner or later, and believed no more. Failures are
-feared on the other side of a symmetric axis, too, until somebody lived there. What no side explains is known
-around the places where it happened.
+few sides as can be are found that have all ends beyond them and nobody alive. Sides that explain the same
+ends equally well are all believed: one that is wrong is crossed sooner or later, and believed no more.
+Failures are feared on the other side of a symmetric axis, too, until somebody lived there. What no side
+explains is known around the places where it happened.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.transitions import Transitions
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 REACH = 0.1  # of the box: an end says nothing of places further away
 CAUTION = 0.1  # of the gap between the last who lived and the first who did not: where a failure begins
@@ -108,7 +111,7 @@ def _sides(
     explained = np.zeros(len(ended), dtype=np.bool_)
     chosen: list[Side] = []
     n_needed = 0
-    signs = [(axis, sign) for axis in np.flatnonzero(~box.periodic) for sign in (1.0, -1.0)]
+    signs = [(axis, sign) for axis in map(int, np.flatnonzero(~box.periodic)) for sign in (1.0, -1.0)]
     while not explained.all():
         options = []
         for axis, sign in signs:
@@ -165,4 +168,6 @@ def scaled(box: Box, states: FloatArray) -> FloatArray:
 
 def tree(box: Box, states: FloatArray) -> cKDTree:
     """To look for neighbours of `states` [n, d] in widths of the box."""
+    from scipy.spatial import cKDTree  # noqa: PLC0415 - it takes time, and few need it
+
     return cKDTree(scaled(box, states), boxsize=np.where(box.periodic, 1.0, 0.0))

@@ -1,4 +1,4 @@
-"""Outcomes: a task of which parts are learned: what is paid, where episodes end, the box, how good it can get.
+"""Outcomes: a task of which parts are learned: what is paid, where episodes end, the box, what is possible.
 
 What is believed is a function of what was told or found before the first transition, and of the transitions:
 so an agent that is resumed, or loaded, believes the same.
@@ -146,7 +146,9 @@ class OpenTask(Task):
         sources = dict(self.found.sources)
         count = 0 if self.seen is None else len(self.seen)
         if self.found.reward is None:
-            said = "to be learned" if self.learned is None else f"learned from {self.learned.n_fitted} payments"
+            said = (
+                "to be learned" if self.learned is None else f"learned from {self.learned.n_fitted} payments"
+            )
             if self.learned is not None and self.learned.spread > 0.0:
                 said += f", off by {self.learned.error:.1%} of their spread"
             sources["reward"] = said

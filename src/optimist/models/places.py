@@ -8,13 +8,16 @@ new was found for a while.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from optimist.arrays import FloatArray, IntArray
 from optimist.box import Box
 from optimist.models.ends import scaled, tree
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 COARSE = 0.2  # of the box
 HALVED = 4  # times at most

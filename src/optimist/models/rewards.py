@@ -1,7 +1,7 @@
 """Rewards: what is paid, learned from what was.
 
-A few kinds of formula are tried, the simplest first, and judged by what they say of transitions that they were
-not fitted to: a constant; one that depends on the control alone; polynomials of degree two of state and
+A few kinds of formula are tried, the simplest first, and judged by what they say of transitions that they
+were not fitted to: a constant; one that depends on the control alone; polynomials of degree two of state and
 control, before the step or after it. An end pays so much more, or less.
 """
 

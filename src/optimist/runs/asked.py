@@ -12,6 +12,7 @@ from optimist.agents.agent import Agent
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.controls import rounded
+from optimist.given import array_of
 from optimist.planning import Policy
 from optimist.planning.sights import remembered
 from optimist.runs.given_environment import OnlyOne, spaces_of, states_of
@@ -146,8 +147,9 @@ class Asked(Generic[A]):
     def _states(self, observations: ArrayLike) -> FloatArray:
         """States as they are, or as they come of what the environment itself shows."""
         observing = getattr(self.env, "observing", None)
-        shape = np.shape(observations)
-        if observing is not None and not observing.is_identity and shape[-1:] == (observing.n_observed,):
-            rows = np.atleast_2d(np.asarray(observations, dtype=np.float64))
-            observations = np.array([observing(row) for row in rows]).reshape(*shape[:-1], -1)
+        if observing is not None and not observing.is_identity:
+            given = array_of("Observations", observations)
+            if given.shape[-1:] == (observing.n_observed,):
+                rows = [observing(row) for row in np.atleast_2d(given)]
+                observations = np.array(rows).reshape(*given.shape[:-1], -1)
         return states_of(self.task, observations)
