@@ -1,8 +1,8 @@
 """Learn environments of which nothing is told, and say how good the policy is: `python -m benchmarks.untold`.
 
 For every environment and seed the agent learns for the stated numbers of transitions. After each its best
-policy (nothing learned, no exploring) acts from the same 100 seeded starts, in another environment. Results are
-kept in results.json beside this file; what is there already is not run again.
+policy (nothing learned, no exploring) acts from the same 100 seeded starts, in another environment. Results
+are kept in results.json beside this file; what is there already is not run again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ ENVIRONMENTS: dict[str, tuple[tuple[int, ...], float]] = {
     "CartPole-v1": ((300,), 475.0),
     "MountainCar-v0": ((500,), -110.0),
     "MountainCarContinuous-v0": ((500,), 90.0),
-    "Pendulum-v1": ((600,), -180.0),
-    "Acrobot-v1": ((1000,), -90.0),
+    "Pendulum-v1": ((400,), -180.0),
+    "Acrobot-v1": ((500,), -90.0),
 }
 STARTS = 100
 START_SEED = 20_000

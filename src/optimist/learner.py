@@ -188,10 +188,9 @@ def told_of(env: Environment | str | Any, task: Task | None) -> tuple[Environmen
 
 def with_task(env: Environment) -> tuple[Environment, Task]:
     """An environment and its own task; what it does not say is found, and the rest left to be learned."""
-    if env.has_wrapper_attr("task"):
-        task = env.get_wrapper_attr("task")
-        if isinstance(task, Task):
-            return env, task
+    told = env.has_wrapper_attr("task") and not env.has_wrapper_attr("found")
+    if told and isinstance(env.get_wrapper_attr("task"), Task):
+        return env, env.get_wrapper_attr("task")
     if not env.has_wrapper_attr("found"):
         env = find(env)
     return env, OpenTask.of(env.get_wrapper_attr("found"))

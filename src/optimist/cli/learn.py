@@ -25,6 +25,7 @@ from optimist.experiments.online import open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.planning import Rollouts
 from optimist.runs import Event, RunStore, Session
+from optimist.runs.health import nothing_to_learn
 from optimist.starting import was_stopped
 from optimist.task import Task
 
@@ -169,6 +170,10 @@ def _go_on(
         else:
             _print_end(result, problem)
             _say_found(run.task)
+        if run.task.evidence:
+            nothing = nothing_to_learn(run.transitions if run.num_timesteps else None, len(run.episodes))
+            if nothing is not None:
+                raise ValueError(nothing)
         if url is not None and not as_json and sys.stdin.isatty():
             run.close()
             with suppress(EOFError, KeyboardInterrupt):

@@ -63,6 +63,8 @@ class FoundEnvironment(gymnasium.Wrapper[FloatArray, Any, Any, Any]):
             None if isinstance(found.controls, Box) else find_commands(env.action_space, found.controls)
         )
         self.axis_names = observing.names() if axis_names is None else tuple(map(str, axis_names))
+        if observing.is_identity and env.has_wrapper_attr("restore"):
+            self.restore = env.get_wrapper_attr("restore")  # then runs go on where they stopped
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

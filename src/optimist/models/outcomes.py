@@ -22,6 +22,8 @@ from optimist.transitions import Transition, Transitions
 
 ROOM = 1.25  # times what was seen, at least, on an open side
 OCTAVES = 0.5  # an open side grows in steps of so many
+LEAP = 0.75  # of all that was seen of a coordinate, in one step: a turn
+TURNS = (1.0, 2.0, 2.0 * np.pi, 360.0)  # in the units that people use
 UNSEEN = 1.0  # half the width of an axis of which nothing was seen
 LIVES = 150  # steps that an episode is followed in imagination where nothing matters but not to end
 MISSED = 0.02  # of the spread of rewards: a larger error is a surprise
@@ -180,7 +182,40 @@ def believed_box(found: Found, seen: Transitions | None) -> Box:
         high[axis] = high[axis] if np.isfinite(high[axis]) else top
         if not low[axis] < high[axis]:  # a side that was found, and nothing seen beyond it yet
             low[axis], high[axis] = min(low[axis], bottom), max(high[axis], top)
-    return Box(low, high, found.periodic)
+    periodic = found.periodic.copy()
+    for axis in np.flatnonzero(~periodic) if seen is not None and len(seen) else ():
+        turn = _turn(seen.states[:, axis], seen.next_states[:, axis])
+        if turn is not None:
+            low[axis], high[axis] = turn
+            periodic[axis] = True
+    return Box(low, high, periodic)
+
+
+def _turn(before: FloatArray, after: FloatArray) -> tuple[float, float] | None:
+    """Where a coordinate [n] begins and ends that leaps by a fixed turn from one end to the other.
+
+    None unless it did so more than once, nothing else moves nearly as far, and all that was seen is one turn.
+    """
+    moved = np.abs(after - before)
+    leaps = moved > LEAP * max(float(np.ptp(np.concatenate([before, after]))), 1e-12)
+    if leaps.sum() < 2 or leaps.all():
+        return None
+    short = float(moved[~leaps].max())
+    turn = float(moved[leaps].max()) + short
+    if short > 0.25 * turn or float(np.ptp(moved[leaps])) > 2.0 * short:
+        return None
+    full = _known_turn(turn, short)
+    if full is None:
+        return None
+    middle = 0.5 * (min(before.min(), after.min()) + max(before.max(), after.max()))
+    middle = round(2.0 * middle / full) * 0.5 * full
+    return middle - 0.5 * full, middle + 0.5 * full
+
+
+def _known_turn(turn: float, short: float) -> float | None:
+    """The turn that people use nearest below about that size: of radians, degrees, or a whole one."""
+    near = [full for full in TURNS if turn - 2.5 * short <= full <= turn + 0.5 * short]
+    return near[-1] if near else None
 
 
 def _around(lowest: float, highest: float) -> tuple[float, float]:
