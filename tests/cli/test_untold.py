@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from optimist.experiments.gymnasium_ids import looks_like_id, make, with_arguments
-from tests.cli.running import require_refused, run, run_json
+from tests.cli.running import Say, SayJson, require_refused
 
 QUICK = """
 first_plans = [5, 20]
@@ -39,17 +39,20 @@ def make_env():
 """
 
 
-def test_an_id_is_learned_evaluated_and_gone_on_with(tmp_path: Path) -> None:
+def test_an_id_is_learned_evaluated_and_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, say_json: SayJson
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "quick.toml").write_text(QUICK)
-    learned = run_json(
+    learned = say_json(
         "learn", "MountainCar-v0", "--episodes", "1", "--settings", "quick.toml",
-        "--env-arg", "goal_velocity=0", cwd=tmp_path,
+        "--env-arg", "goal_velocity=0",
     )  # fmt: skip
     assert learned["problem"] == "MountainCar-v0[goal_velocity=0]"
     assert any("reward: constant -1" in line for line in learned["rehearsal"]["believed"])
-    played = run_json("evaluate", learned["run"], cwd=tmp_path)
+    played = say_json("evaluate", learned["run"])
     assert len(played["episodes"]) == 5
-    resumed = run_json("resume", learned["run"], "--episodes", "2", cwd=tmp_path)
+    resumed = say_json("resume", learned["run"], "--episodes", "2")
     assert len(resumed["episodes"]) == 2
 
 
@@ -62,17 +65,19 @@ def test_an_id_is_learned_evaluated_and_gone_on_with(tmp_path: Path) -> None:
         ("Blackjack-v1", "one-dimensional arrays of numbers"),
     ],
 )
-def test_what_is_no_problem_is_refused(tmp_path: Path, problem: str, said: str) -> None:
-    ran = run("learn", problem, "--json", cwd=tmp_path)
-    assert said in require_refused((ran.returncode, ran.stdout, ran.stderr.splitlines(True)[-1]))
+def test_what_is_no_problem_is_refused(say: Say, problem: str, said: str) -> None:
+    assert said in require_refused(say("learn", problem, "--json"))
 
 
-def test_who_never_ends_and_never_pays_is_told_so(tmp_path: Path) -> None:
+def test_who_never_ends_and_never_pays_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, say: Say
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "never.py").write_text(NEVER)
     (tmp_path / "quick.toml").write_text(QUICK)
-    ran = run("learn", "never.py:make_env", "--settings", "quick.toml", cwd=tmp_path)
-    assert ran.returncode == 2
-    assert "there is nothing to learn; got 0 for each of 125 transitions" in ran.stderr
+    code, _, err = say("learn", "never.py:make_env", "--settings", "quick.toml")
+    assert code == 2
+    assert "there is nothing to learn; got 0 for each of 125 transitions" in err
 
 
 def test_arguments_are_parsed() -> None:

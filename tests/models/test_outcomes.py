@@ -68,6 +68,28 @@ def test_the_square_of_an_angle_is_learned_across_the_seam() -> None:
     np.testing.assert_allclose(learned(asked, CONTROLS[:1], asked), [-9.61, -9.71, -6.4], atol=1e-3)
 
 
+def test_a_reward_that_is_no_polynomial_is_learned_by_a_process() -> None:
+    def saturating(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return np.exp(-4.0 * x[:, 0] ** 2 - x[:, 1] ** 2) - 1.0
+
+    learned = learn_reward(walked(saturating, n=150), BOX, CONTROLS)
+    assert learned.name == "smooth"
+    fresh = walked(saturating, n=80, seed=1)
+    said = learned(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
+    assert np.abs(said - fresh.rewards).mean() < 0.02
+
+
+def test_a_prize_that_is_paid_beyond_a_side_is_recognised() -> None:
+    def prize(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return np.where(y[:, 0] >= 0.5, 1.0, 0.0)
+
+    learned = learn_reward(walked(prize), BOX, CONTROLS)
+    assert learned.name == "0, elsewhere 1"
+    fresh = walked(prize, n=300, seed=1)
+    said = learned(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
+    assert (said == fresh.rewards).mean() > 0.97
+
+
 def test_a_prize_at_an_end_is_told_apart() -> None:
     seen = walked(
         lambda x, u, y: np.where(y[:, 0] >= 0.7, 100.0, 0.0) - 0.1 * u[:, 0] ** 2, lambda x: x[:, 0] >= 0.7

@@ -105,17 +105,14 @@ class OpenTask(Task):
         if not self._pays_always:
             return np.inf
         assert self.learned is not None
-        return (1.0 - 1e-9) * float(self.learned.weights[0]) * self.imagined_steps
+        return (1.0 - 1e-9) * self.learned.level * self.imagined_steps
 
     @property
     def _pays_always(self) -> bool:
         """Whether every step pays the same gain: then nothing matters but not to end."""
         learned = self.learned
         return (
-            learned is not None
-            and learned.name == "constant"
-            and learned.jump <= 0.0
-            and float(learned.weights[0]) > 0.0
+            learned is not None and learned.name == "constant" and learned.jump <= 0.0 and learned.level > 0.0
         )
 
     @property
@@ -183,11 +180,12 @@ def believed_box(found: Found, seen: Transitions | None) -> Box:
         if not low[axis] < high[axis]:  # a side that was found, and nothing seen beyond it yet
             low[axis], high[axis] = min(low[axis], bottom), max(high[axis], top)
     periodic = found.periodic.copy()
-    for axis in np.flatnonzero(~periodic) if seen is not None and len(seen) else ():
-        turn = _turn(seen.states[:, axis], seen.next_states[:, axis])
-        if turn is not None:
-            low[axis], high[axis] = turn
-            periodic[axis] = True
+    if seen is not None and len(seen):
+        for axis in np.flatnonzero(~periodic):
+            turn = _turn(seen.states[:, axis], seen.next_states[:, axis])
+            if turn is not None:
+                low[axis], high[axis] = turn
+                periodic[axis] = True
     return Box(low, high, periodic)
 
 

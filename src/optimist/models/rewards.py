@@ -2,18 +2,23 @@
 
 A few kinds of formula are tried, the simplest first, and judged by what they say of transitions that they
 were not fitted to: a constant; one that depends on the control alone; polynomials of degree two of state and
-control, before the step or after it. An end pays so much more, or less.
+control, before the step or after it; two levels, one of them beyond a side; a Gaussian process of state and
+control, where none of these explains what was paid. An end pays so much more, or less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.gp.inputs import Inputs
+from optimist.models.ends import learn_ends
+from optimist.models.regressor import RegressorSettings, fit_regressor
 from optimist.task import Terminal
 from optimist.transitions import Transitions
 
@@ -23,6 +28,12 @@ SIMPLER = 0.8  # a formula that is less simple must err by less than this share 
 RIDGE = 1e-9
 BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believed
 
+EXPLAINED = 0.02  # of the spread of rewards: where a formula errs by less, no process is asked
+FEWEST = 20  # payments that a process is fitted to
+PROCESS = RegressorSettings(subset=200, max_basis=80)
+STREAM = 0x726577  # purpose number of the random stream that draws a likelihood subset
+
+# states [n, d], controls [n, k], next states [n, d] -> [n, p], or [n]
 Columns = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
@@ -31,8 +42,8 @@ class LearnedReward:
     """What is believed to be paid."""
 
     name: str  # of the kind
-    columns: Columns
-    weights: FloatArray  # [p]
+    formula: Columns
+    level: float  # the mean of what was paid
     limits: tuple[float, float]
     error: float  # of what was not fitted, against the spread
     spread: float
@@ -51,14 +62,13 @@ class LearnedReward:
     def before(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The same, ends aside.  [n]"""
         controls = np.broadcast_to(controls, (len(states), controls.shape[1]))
-        paid = self.columns(states, controls, next_states) @ self.weights
-        return np.clip(paid, *self.limits)
+        return np.clip(self.formula(states, controls, next_states), *self.limits)
 
     @property
     def said(self) -> str:
         """For `print(task)`."""
         jump = f", {self.jump:+.4g} at an end" if self.jump else ""
-        value = f" {self.weights[0]:.4g}" if self.name == "constant" else ""
+        value = f" {self.level:.4g}" if self.name == "constant" else ""
         return f"{self.name}{value}{jump}"
 
 
@@ -70,36 +80,76 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
     given = seen.states[live], controls[live], seen.next_states[live]
     paid = seen.rewards[live]
     spread = float(paid.max() - paid.min())
-    found = []
-    for name, columns, flat in kinds(box, listed if seen.actions.ndim == 1 else None):
+    fitted = []
+    for kind, columns, is_flat in kinds(box, listed if seen.actions.ndim == 1 else None):
         table = columns(*given)
         error = 0.0 if spread == 0.0 else _judged(table, paid) / spread
-        found.append((name, columns, flat, table, error))
+        fitted.append((kind, _formula(columns, _fitted(table, paid)), is_flat, error))
         if error <= EXACT:
             break
-    chosen = found[0]
-    for one in found[1:]:
-        if one[4] < SIMPLER * chosen[4] or one[4] <= EXACT < chosen[4]:
+    if min(one[3] for one in fitted) > EXPLAINED and len(np.unique(paid)) == 2:
+        fitted.append(_levels(seen.only(live), paid, box))
+    if min(one[3] for one in fitted) > EXPLAINED and len(paid) >= FEWEST:
+        fitted.append(_process(given, paid, box, listed))
+    chosen = fitted[0]
+    for one in fitted[1:]:
+        if one[3] < SIMPLER * chosen[3] or one[3] <= EXACT < chosen[3]:
             chosen = one
-    name, columns, flat, table, error = chosen
+    name, formula, flat, error = chosen
     low, high = paid.min() - BEYOND * spread, paid.max() + BEYOND * spread
     if paid.max() <= 0.0:
         high = min(high, 0.0)
     if paid.min() >= 0.0:
         low = max(low, 0.0)
-    weights = _fitted(table, paid)
-    limits = float(low), float(high)
-    learned = LearnedReward(name, columns, weights, limits, error, spread, flat, n_fitted=len(paid))
+    learned = LearnedReward(
+        name, formula, float(paid.mean()), (float(low), float(high)), error, spread, flat, n_fitted=len(paid)
+    )
     if seen.terminated.any():
         ended = seen.terminated
         said = learned.before(seen.states[ended], controls[ended], seen.next_states[ended])
         jump = float(np.median(seen.rewards[ended] - said))
         size = max(spread, abs(float(paid.mean())))
-        learned = LearnedReward(
-            name, columns, weights, limits, error, spread, flat,
-            jump=jump if abs(jump) > 0.01 * size else 0.0, n_fitted=len(paid),
-        )  # fmt: skip
+        learned = replace(learned, jump=jump if abs(jump) > 0.01 * size else 0.0)
     return learned
+
+
+def _formula(columns: Columns, weights: FloatArray) -> Columns:
+    return lambda *given: columns(*given) @ weights
+
+
+def _levels(seen: Transitions, paid: FloatArray, box: Box) -> tuple[str, Columns, bool, float]:
+    """One of two levels, the rarer beyond some sides or near some places; judged by a fifth left out."""
+    low, high = np.unique(paid)
+    usual, rare = (low, high) if (paid == low).mean() >= 0.5 else (high, low)
+
+    def learned(rows: BoolArray) -> Columns:
+        marked = replace(seen.only(rows), terminated=paid[rows] == rare)
+        # where a step began says nothing of the level that is paid where it ends
+        marked = replace(marked, states=marked.next_states[~marked.terminated][:1].repeat(rows.sum(), axis=0))
+        where = learn_ends(marked, box, failures=False)
+        return lambda _, __, after: np.where(False if where is None else where(after), rare, usual)
+
+    kept = np.arange(len(paid)) % FOLDS != 0
+    missed = learned(kept)(seen.states, seen.states, seen.next_states)[~kept] != paid[~kept]
+    error = float(np.sqrt(missed.mean()))
+    return f"{usual:.4g}, elsewhere {rare:.4g}", learned(np.ones_like(kept)), False, error
+
+
+def _process(
+    given: tuple[FloatArray, FloatArray, FloatArray], paid: FloatArray, box: Box, listed: FloatArray
+) -> tuple[str, Columns, bool, float]:
+    """A Gaussian process of state and control; judged by a fifth that it was not fitted to."""
+    points = np.hstack(given[:2])
+    inputs = Inputs.spanning(box, given[0]).with_controls(listed)
+    kept = np.arange(len(paid)) % FOLDS != 0
+    stream = np.random.default_rng([STREAM, len(paid)])
+    with threadpool_limits(1, user_api="blas"):
+        some = fit_regressor(points[kept], paid[kept], inputs, PROCESS, None, stream)
+        missed = some.mean(points[~kept]) - paid[~kept]
+        whole = replace(some, n_fitted=len(paid))  # keeps its hyperparameters
+        whole = fit_regressor(points, paid, inputs, PROCESS, whole, stream)
+    error = float(np.sqrt((missed**2).mean()) / (paid.max() - paid.min()))
+    return "smooth", lambda states, controls, _: whole.mean(np.hstack([states, controls])), False, error
 
 
 def kinds(box: Box, listed: FloatArray | None) -> list[tuple[str, Columns, bool]]:
