@@ -10,6 +10,7 @@ import pytest
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.found import Found
+from optimist.models.curves import learn_curve
 from optimist.models.ends import learn_ends
 from optimist.models.outcomes import OpenTask, believed_box
 from optimist.models.places import COARSE, PATIENCE, Places, needed_scale
@@ -143,9 +144,33 @@ def test_a_failure_is_feared_on_the_other_side_until_somebody_lived_there() -> N
     assert not again(asked)[0]
 
 
+def swung_up(states: FloatArray) -> BoolArray:
+    """The tip of two links above a line, as an acrobot's."""
+    one, two = states[:, 0], states[:, 1]
+    return np.asarray(-np.cos(one) - np.cos(one + two) > 1.0)
+
+
+def test_a_curve_in_two_coordinates_is_found_of_few_ends() -> None:
+    box = Box([-np.pi, -np.pi, -4.0], [np.pi, np.pi, 4.0], [True, True, False])
+    seen = walked(FORMULAS["constant"], swung_up, n=400, box=box)
+    learned = learn_ends(seen, box, failures=False)
+    assert learned is not None
+    assert learned.curve is not None
+    assert learned.curve.axes == (0, 1)
+    fresh = np.random.default_rng(5).uniform(box.low, box.high, size=(2000, 3))
+    assert (learned(fresh) == swung_up(fresh)).mean() > 0.9
+
+
+def test_ends_at_random_are_no_curve() -> None:
+    stream = np.random.default_rng(0)
+    ended, lived = (stream.uniform(BOX.low, BOX.high, size=(count, 2)) for count in (8, 400))
+    assert learn_curve(ended, lived, BOX, failures=False) is None
+
+
 def test_ends_that_no_side_explains_are_known_where_they_happened() -> None:
     box = Box([-1.0, -1.0], [1.0, 1.0])
-    seen = walked(FORMULAS["constant"], lambda x: (x**2).sum(axis=1) <= 0.1, n=600, box=box)
+    stripes = walked(FORMULAS["constant"], lambda x: np.sin(12.0 * x).prod(axis=1) > 0.6, n=600, box=box)
+    seen = stripes
     learned = learn_ends(seen, box, failures=False)
     assert learned is not None
     assert learned.near is not None

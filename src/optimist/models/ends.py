@@ -4,7 +4,7 @@ Most ends are thresholds on one coordinate or two: a rail that stops, a pole tha
 few sides as can be are found that have all ends beyond them and nobody alive. Sides that explain the same
 ends equally well are all believed: one that is wrong is crossed sooner or later, and believed no more.
 Failures are feared on the other side of a symmetric axis, too, until somebody lived there. What no side
-explains is known around the places where it happened.
+explains may lie beyond a curve (`curves`); what none does is known around the places where it happened.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.models.curves import Curve, learn_curve
 from optimist.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -52,20 +53,23 @@ class Ends:
     sides: tuple[Side, ...]
     near: Near | None
     n_ends: int
+    curve: Curve | None = None
 
     def __call__(self, states: FloatArray) -> BoolArray:
         """Which of `states` [n, d] end an episode.  [n]"""
         ended = np.zeros(len(states), dtype=np.bool_)
         for side in self.sides:
             ended |= side.beyond(states)
-        if self.near is not None:
-            ended |= self.near(states)
+        for others in (self.near, self.curve):
+            if others is not None:
+                ended |= others(states)
         return ended
 
     @property
     def said(self) -> str:
         """For `print(task)`."""
         parts = [str(side) for side in self.sides]
+        parts += [] if self.curve is None else [str(self.curve)]
         parts += [] if self.near is None else [f"near {self.near.n_ends} places"]
         return " or ".join(parts)
 
@@ -100,8 +104,12 @@ def learn_ends(seen: Transitions, box: Box, *, failures: bool) -> Ends | None:
     sides, explained, n_needed = _sides(ended, lived, box, failures=failures)
     if n_needed > 1 + FEW_SIDES * explained.sum():
         sides, explained = [], np.zeros(len(ended), dtype=np.bool_)
-    near = None if explained.all() else _near(box, ended[~explained], lived)
-    return Ends(tuple(sides), near, len(ended))
+    if explained.all():
+        return Ends(tuple(sides), None, len(ended))
+    curve = learn_curve(ended[~explained], lived, box, failures=failures)
+    if curve is not None and not curve(lived).any():
+        return Ends(tuple(sides), None, len(ended), curve)
+    return Ends(tuple(sides), _near(box, ended[~explained], lived), len(ended))
 
 
 def _sides(
