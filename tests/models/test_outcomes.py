@@ -37,7 +37,7 @@ def walked(
     states = states[:n]
     after = box.wrap(states + stream.normal(0.0, 0.05, size=states.shape) * box.widths)
     actions = stream.uniform(-1.0, 1.0, size=(n, 1)) if boxed else stream.integers(3, size=n)
-    controls = actions if boxed else CONTROLS[actions]
+    controls = np.asarray(actions if boxed else CONTROLS[actions], dtype=np.float64)
     ended = np.zeros(n, dtype=np.bool_) if ends is None else ends(after)
     paid = np.broadcast_to(reward(states, controls, after), n)
     return Transitions(states, actions, paid, after, ended, np.zeros(n, dtype=np.bool_))
@@ -97,7 +97,18 @@ def test_a_prize_at_an_end_is_told_apart() -> None:
     )
     learned = learn_reward(seen, BOX, CONTROLS)
     assert learned.name == "of the control alone"
-    assert learned.jump == pytest.approx(100.0)
+    assert learned.jumps == pytest.approx((100.0,))
+
+
+def test_a_crash_and_a_goal_are_two_kinds_of_end() -> None:
+    def paid(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return np.where(y[:, 0] <= -0.8, -50.0, np.where(y[:, 1] >= 1.5, 10.0, -1.0))
+
+    seen = walked(paid, lambda x: (x[:, 0] <= -0.8) | (x[:, 1] >= 1.5), n=400)
+    task = OpenTask.of(open_found(low=BOX.low, high=BOX.high), seen)
+    asked = np.array([[-0.95, 0.0], [0.0, 1.9], [0.0, 0.0]])
+    assert task.terminal(asked).tolist() == [True, True, False]
+    np.testing.assert_allclose(task.rewards(asked, CONTROLS[:1], asked), [-50.0, 10.0, -1.0])
 
 
 SIDES: list[tuple[str, Callable[[FloatArray], BoolArray], int]] = [
@@ -242,7 +253,9 @@ def test_a_goal_ends_the_search_and_a_prize_raises_what_is_possible() -> None:
     assert not goal.searching
     assert goal.optimistic_value == 0.0
     assert goal.terminal(np.array([[0.9, 0.0], [0.0, 0.0]])).tolist() == [True, False]
-    prize = OpenTask.of(found, walked(lambda x, u, y: 100.0 * (y[:, 0] >= 0.7), lambda x: x[:, 0] >= 0.7))
+    prize = OpenTask.of(
+        found, walked(lambda x, u, y: np.where(y[:, 0] >= 0.7, 100.0, 0.0), lambda x: x[:, 0] >= 0.7)
+    )
     assert prize.optimistic_value == 100.0
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
 
 import optimist
+from optimist.environments.finding import FoundEnvironment
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.runs import RunStore
 from optimist.runs.health import nothing_to_learn
@@ -22,7 +22,7 @@ QUICK = {
 }
 
 
-def untold() -> gymnasium.Env[object, object]:
+def untold() -> FoundEnvironment:
     return optimist.find(SystemEnvironment("mountain-car"), low=[-1.2, -np.inf], high=[0.6, np.inf])
 
 

@@ -75,6 +75,27 @@ class Ends:
 
 
 @dataclass(frozen=True, eq=False)
+class AllEnds:
+    """Ends of several kinds."""
+
+    kinds: tuple[Ends, ...]
+
+    def __call__(self, states: FloatArray) -> BoolArray:
+        """Which of `states` [n, d] end an episode, in whatever way.  [n]"""
+        return np.asarray(np.any([kind(states) for kind in self.kinds], axis=0))
+
+    @property
+    def n_ends(self) -> int:
+        """How many were seen."""
+        return sum(kind.n_ends for kind in self.kinds)
+
+    @property
+    def said(self) -> str:
+        """For `print(task)`."""
+        return "; or ".join(kind.said for kind in self.kinds)
+
+
+@dataclass(frozen=True, eq=False)
 class Near:
     """Ends that no side explains: where the nearest place that is known ended an episode."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.found import Found
-from optimist.models.ends import Ends, learn_ends
+from optimist.models.ends import AllEnds, Ends, learn_ends
 from optimist.models.places import Places
 from optimist.models.rewards import LearnedReward, learn_reward
 from optimist.task import Task
@@ -35,7 +35,7 @@ class OpenTask(Task):
     found: Found
     seen: Transitions | None
     learned: LearnedReward | None
-    ends: Ends | None
+    ends: Ends | AllEnds | None
 
     @classmethod
     def of(cls, found: Found, seen: Transitions | None = None) -> OpenTask:
@@ -45,13 +45,12 @@ class OpenTask(Task):
         if seen is None or not len(seen):
             return blank
         learned = learn_reward(seen, box, blank.controls) if found.reward is None else None
-        ends = None
-        if found.is_terminal is None and not found.endless:
-            failures = ends_are_failures(seen, learned)
-            ends = learn_ends(seen, box, failures=failures)
+        kinds = [] if found.is_terminal is not None or found.endless else ends_by_kind(seen, box, learned)
+        ends = None if not kinds else kinds[0] if len(kinds) == 1 else AllEnds(tuple(kinds))
         terminal = found.is_terminal or ends
-        if learned is not None:
-            learned = replace(learned, ends=terminal)
+        if learned is not None and terminal is not None:
+            where = kinds or [terminal] * len(learned.jumps)
+            learned = replace(learned, ends=tuple(where), jumps=learned.jumps[: len(where)])
         reward = found.reward or learned
         assert reward is not None
         value = found.optimistic_value
@@ -112,7 +111,10 @@ class OpenTask(Task):
         """Whether every step pays the same gain: then nothing matters but not to end."""
         learned = self.learned
         return (
-            learned is not None and learned.name == "constant" and learned.jump <= 0.0 and learned.level > 0.0
+            learned is not None
+            and learned.name == "constant"
+            and max(learned.jumps, default=0.0) <= 0.0
+            and learned.level > 0.0
         )
 
     @property
@@ -134,7 +136,7 @@ class OpenTask(Task):
         if self.learned is not None:
             control = self.applied(np.array([transition.action]))
             paid = float(self.learned(transition.state[np.newaxis], control, after)[0])
-            size = max(self.learned.spread, abs(self.learned.jump), abs(transition.reward))
+            size = max(self.learned.spread, abs(transition.reward), *map(abs, self.learned.jumps))
             allowed = max(MISSED * size, 3.0 * self.learned.error * self.learned.spread)
             return abs(paid - transition.reward) > allowed
         return False
@@ -248,7 +250,25 @@ def _goal_seen(seen: Transitions) -> bool:
     return bool(ended.size and (not live.size or ended.max() >= live.min()))
 
 
-def ends_are_failures(seen: Transitions, learned: LearnedReward | None) -> bool:
+def ends_by_kind(seen: Transitions, box: Box, learned: LearnedReward | None) -> list[Ends]:
+    """Where episodes end, for each kind of end by what it pays. Where others end is nowhere for a kind."""
+    kinds = None if learned is None else learned.kinds
+    if kinds is None or kinds.max() == 0:
+        ends = learn_ends(seen, box, failures=ends_are_failures(seen))
+        return [] if ends is None else [ends]
+    found = []
+    for kind in range(int(kinds.max()) + 1):
+        mine = seen.terminated.copy()
+        mine[mine] = kinds == kind
+        others = seen.only(mine | ~seen.terminated)
+        marked = replace(seen, terminated=mine)
+        ends = learn_ends(marked, box, failures=ends_are_failures(others))
+        assert ends is not None
+        found.append(ends)
+    return found
+
+
+def ends_are_failures(seen: Transitions) -> bool:
     """Whether it is better not to end: where staying pays, or where an end costs more than a usual step."""
     ended, live = seen.rewards[seen.terminated], seen.rewards[~seen.terminated]
     if not live.size or not ended.size:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from optimist.arrays import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.gp.inputs import Inputs
 from optimist.models.ends import learn_ends
@@ -48,15 +48,17 @@ class LearnedReward:
     error: float  # of what was not fitted, against the spread
     spread: float
     flat: bool  # it does not depend on the state
-    jump: float = 0.0  # what an end pays besides
-    ends: Terminal | None = None
     n_fitted: int = 0
+    jumps: tuple[float, ...] = ()  # what ends pay besides, for each kind of end
+    ends: tuple[Terminal, ...] = ()  # where each kind of end is
+    kinds: IntArray | None = None  # [n_ended], of which kind each end was that was seen
 
     def __call__(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """Of n transitions.  [n]"""
         paid = self.before(states, controls, next_states)
-        if self.ends is not None and self.jump != 0.0:
-            paid = paid + self.jump * self.ends(next_states)
+        for where, jump in zip(self.ends, self.jumps, strict=bool(self.ends)):
+            if jump != 0.0:
+                paid = paid + jump * where(next_states)
         return paid
 
     def before(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
@@ -67,7 +69,8 @@ class LearnedReward:
     @property
     def said(self) -> str:
         """For `print(task)`."""
-        jump = f", {self.jump:+.4g} at an end" if self.jump else ""
+        jumps = " or ".join(f"{jump:+.4g}" for jump in self.jumps)
+        jump = f", {jumps} at an end" if any(self.jumps) else ""
         value = f" {self.level:.4g}" if self.name == "constant" else ""
         return f"{self.name}{value}{jump}"
 
@@ -107,10 +110,26 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
     if seen.terminated.any():
         ended = seen.terminated
         said = learned.before(seen.states[ended], controls[ended], seen.next_states[ended])
-        jump = float(np.median(seen.rewards[ended] - said))
+        missed = seen.rewards[ended] - said
         size = max(spread, abs(float(paid.mean())))
-        learned = replace(learned, jump=jump if abs(jump) > 0.01 * size else 0.0)
+        labels = kinds_of_ends(missed, size)
+        jumps = [float(np.median(missed[labels == kind])) for kind in range(labels.max() + 1)]
+        jumps = [jump if abs(jump) > 0.01 * size else 0.0 for jump in jumps]
+        learned = replace(learned, jumps=tuple(jumps), kinds=labels)
     return learned
+
+
+def kinds_of_ends(paid: FloatArray, size: float) -> IntArray:
+    """Which of two kinds each end is, by what it `paid` [n] besides: a crash and a goal; or all of one.
+
+    Two where the largest gap between payments is larger than what is usual (`size`), and than all other gaps
+    together.
+    """
+    order = np.sort(paid)
+    gaps = np.diff(order)
+    if not gaps.size or gaps.max() <= max(size, gaps.sum() - gaps.max()):
+        return np.zeros(len(paid), dtype=np.int64)
+    return np.asarray(paid > order[gaps.argmax()], dtype=np.int64)
 
 
 def _formula(columns: Columns, weights: FloatArray) -> Columns:
