@@ -223,6 +223,14 @@ def test_open_sides_hold_what_was_seen_with_room_and_change_seldom() -> None:
     assert len(boxes) <= 8
 
 
+@pytest.mark.parametrize(("bound", "believed"), [(10.0, True), (1000.0, False)])
+def test_bounds_that_are_far_too_wide_are_none(bound: float, believed: bool) -> None:
+    found = open_found(low=np.array([-1.0, -bound]), high=np.array([1.0, bound]))
+    seen = walked(FORMULAS["constant"])
+    assert bool(believed_box(found, seen).high[1] == bound) is believed
+    assert believed_box(found, seen.only(np.arange(200) < 20)).high[1] == bound  # too early to say
+
+
 def test_a_coordinate_that_leaps_by_a_turn_is_an_angle() -> None:
     angles = np.mod(0.3 * np.arange(60.0), 2.0 * np.pi) - np.pi
     states = np.column_stack([np.zeros(60), angles])

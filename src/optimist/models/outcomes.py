@@ -17,7 +17,7 @@ from optimist.found import Found
 from optimist.models.ends import AllEnds, Ends, learn_ends
 from optimist.models.places import Places
 from optimist.models.rewards import LearnedReward, learn_reward
-from optimist.task import Task
+from optimist.task import Reward, Task, Terminal
 from optimist.transitions import Transition, Transitions
 
 ROOM = 1.25  # times what was seen, at least, on an open side
@@ -25,6 +25,8 @@ OCTAVES = 0.5  # an open side grows in steps of so many
 LEAP = 0.75  # of all that was seen of a coordinate, in one step: a turn
 TURNS = (1.0, 2.0, 2.0 * np.pi, 360.0)  # in the units that people use
 UNSEEN = 1.0  # half the width of an axis of which nothing was seen
+EARLY = 50  # transitions after which bounds are judged, once and for all
+SLIVER = 0.005  # of the bounds: who has seen no more of them by then does not believe them
 LIVES = 150  # steps that an episode is followed in imagination where nothing matters but not to end
 MISSED = 0.02  # of the spread of rewards: a larger error is a surprise
 
@@ -49,7 +51,7 @@ class OpenTask(Task):
         ends = None if not kinds else kinds[0] if len(kinds) == 1 else AllEnds(tuple(kinds))
         terminal = found.is_terminal or ends
         if learned is not None and terminal is not None:
-            where = kinds or [terminal] * len(learned.jumps)
+            where: list[Terminal] = list(kinds) or [terminal] * len(learned.jumps)
             learned = replace(learned, ends=tuple(where), jumps=learned.jumps[: len(where)])
         reward = found.reward or learned
         assert reward is not None
@@ -60,7 +62,15 @@ class OpenTask(Task):
         return made
 
     @classmethod
-    def _made(cls, found: Found, box: Box, reward, terminal, value: float, seen) -> OpenTask:  # type: ignore[no-untyped-def]
+    def _made(
+        cls,
+        found: Found,
+        box: Box,
+        reward: Reward,
+        terminal: Terminal | None,
+        value: float,
+        seen: Transitions | None,
+    ) -> OpenTask:
         made = cls(
             box=box,
             controls=found.controls,
@@ -170,8 +180,15 @@ def _nothing(states: FloatArray, controls: FloatArray, next_states: FloatArray) 
 
 
 def believed_box(found: Found, seen: Transitions | None) -> Box:
-    """Finite sides as they were found; open ones around what was seen, with room, in steps."""
+    """Finite sides as they were found; open ones around what was seen, with room, in steps.
+
+    Bounds that are far wider than the first transitions are none: people write any number that is large.
+    """
     low, high = found.low.copy(), found.high.copy()
+    if seen is not None and len(seen) >= EARLY:
+        early = np.concatenate([seen.states[:EARLY], seen.next_states[:EARLY]])
+        absurd = (np.ptp(early, axis=0) < SLIVER * (high - low)) & ~found.periodic
+        low[absurd], high[absurd] = -np.inf, np.inf
     for axis in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
         bottom, top = -UNSEEN, UNSEEN
         if seen is not None and len(seen):
@@ -188,6 +205,9 @@ def believed_box(found: Found, seen: Transitions | None) -> Box:
             if turn is not None:
                 low[axis], high[axis] = turn
                 periodic[axis] = True
+    bounded = np.isfinite(found.low) & np.isfinite(found.high)
+    low = np.where(bounded, np.maximum(low, found.low), low)
+    high = np.where(bounded, np.minimum(high, found.high), high)
     return Box(low, high, periodic)
 
 
