@@ -101,7 +101,7 @@ def agent_with(right: str, *, rehearse: bool = True, **changes: Any) -> GPRMaxAg
         first_plans=(5, 10),
         replan_every=25,
         model=ModelSettings(learner=right),
-        stopping=StoppingRule(patience=1, **changes),
+        stopping=StoppingRule(**({"patience": 1} | changes)),
     )
     return GPRMaxAgent(TASK, settings, seed=0)
 
@@ -137,16 +137,21 @@ def test_a_start_unlike_any_before_wakes_where_it_may_go_badly(right: str) -> No
     assert (agent.settled_at is None) == (right == "unsure")  # a plan for there may be all that was missing
 
 
-def test_a_start_like_those_before_is_not_looked_at_twice() -> None:
-    agent = agent_with("unsure", disagreement=1e9)
-    episode(agent, RIGHT)
-    episode(agent, LEFT)
-    settled = agent.settled_at
-    assert settled is not None
+@pytest.mark.parametrize("tried", [1, 2])
+def test_a_start_that_was_tried_twice_is_not_looked_at_again(tried: int) -> None:
+    """The first episode from somewhere explores: what it says of that place may be wrong."""
+    agent = agent_with("unsure", disagreement=1e9, patience=3 + tried)
+    for _ in range(tried):
+        episode(agent, RIGHT)
+    assert agent.settled_at is None
+    for _ in range(4):
+        episode(agent, LEFT)
+    assert agent.settled_at is not None
     agent.settings.stopping.__dict__["disagreement"] = 0.5
-    for start in (RIGHT, LEFT, RIGHT - 0.04):
-        episode(agent, start)
-        assert agent.settled_at == settled
+    episode(agent, LEFT)
+    assert agent.settled_at is not None
+    episode(agent, RIGHT - 0.04)
+    assert (agent.settled_at is None) == (tried == 1)
 
 
 def test_nobody_settles_while_possible_models_disagree_on_what_will_be_earned() -> None:

@@ -284,15 +284,16 @@ class GPRMaxAgent:
         settled = settings.stopping.settled(drifts) and not self._tried_unknown
         if settled and previous is not None and settings.planning.rehearse:
             news = self.n_transitions - previous.n_transitions >= NEWS  # or a small drift says nothing
-            settled = news and self._sleep.certain(model, previous.sights, seen)
+            settled = news and self._sleep.certain(self._choosing.from_seen(model, previous.sights, seen))
         before = None if previous is None else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
-        settled = settled and self._sleep.certain(model, Sights.of(made, imagined_by(model)), seen)
+        foretold = self._choosing.from_seen(model, Sights.of(made, imagined_by(model)), seen)
+        settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
-        expectation = self._choosing.expect(model, rehearsed, seen)
+        expectation = foretold.expectation
         try_out = self._choosing.stage(model, seen)
         counts = expectation, n_updates, self.planner, try_out
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
@@ -309,7 +310,7 @@ class GPRMaxAgent:
             model=model.record(),
             settled=settled,
             rehearsal=rehearsed.record() | expectation.record(),
-            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
+            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, foretold.path),
         )
 
     def pack(self) -> Packed | None:
