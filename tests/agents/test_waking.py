@@ -14,12 +14,12 @@ from optimist.agents import AgentSettings, GPRMaxAgent
 from optimist.agents.settings import PlanningOptions
 from optimist.arrays import BoolArray, FloatArray
 from optimist.grid import Grid
-from optimist.models import LEARNERS, Model, ModelSettings
+from optimist.models import LEARNERS, ModelSettings
 from optimist.models.drift import StoppingRule
 from optimist.models.learners import LearnerKind
-from optimist.models.model import Document, Packed
 from optimist.steps import Successors
-from optimist.transitions import Transition, Transitions
+from optimist.transitions import Transition
+from tests.agents.fakes import Learning, MadeUp
 
 LEFT, RIGHT = np.array([-0.6]), np.array([0.6])
 
@@ -40,7 +40,7 @@ def moved(states: FloatArray, controls: FloatArray) -> FloatArray:
     return states + 0.02 * controls
 
 
-class Swept:
+class Swept(MadeUp):
     """A model that is sure on the left, and on the right sure or not, or sure of being swept off."""
 
     def __init__(self, right: str) -> None:
@@ -61,33 +61,13 @@ class Swept:
         found = [self.predict(grid.nodes, control[np.newaxis]) for control in TASK.controls]
         return Successors(np.stack(found), np.zeros((2, grid.n_nodes)))
 
-    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
-        return False
-
-    def record(self) -> Document:
-        return {}
-
-    def pack(self) -> Packed:
-        return {}, {}
-
-
-class SweptLearner:
-    def __init__(self, right: str) -> None:
-        self.model = Swept(right)
-
-    def fit(self, transitions: Transitions, previous: Any) -> Model:
-        return self.model
-
-    def unpack(self, packed: Packed, transitions: Transitions) -> Model:
-        return self.model
-
 
 @pytest.fixture(autouse=True)
 def own_learners() -> Iterator[None]:
     for right in ("sure", "unsure", "swept"):
         LEARNERS[right] = LearnerKind(
             ModelSettings,
-            lambda task, settings, knownness, seed, right=right: SweptLearner(right),  # type: ignore[misc]
+            lambda task, settings, knownness, seed, right=right: Learning(Swept(right)),  # type: ignore[misc]
         )
     yield
     for right in ("sure", "unsure", "swept"):
