@@ -188,13 +188,10 @@ class GPRMaxAgent:
             knowledge = self.knowledge = replace(knowledge, drifts=())
         whole = self._begun >= knowledge.n_transitions  # the plan did not change on the way
         whole &= transition.terminated or transition.truncated
-        if (
-            knowledge.settled
-            and whole
-            and self._sleep.disappointed(knowledge, self.transitions[self._begun :])
+        if knowledge.settled and (
+            (whole and self._sleep.disappointed(knowledge, self.transitions[self._begun :]))
+            or (begins and self._begins_unlike(knowledge, transition.state))
         ):
-            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        if begins and knowledge.settled and self._begins_unlike(knowledge, transition.state):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition)
         self._tried_unknown |= uncertainty > UNKNOWN
@@ -258,6 +255,10 @@ class GPRMaxAgent:
             return True
         if self.settled_at is not None or self.n_transitions == done:
             return False
+        last = self.transitions[-1]
+        ended = last.terminated or last.truncated
+        if self._woken and not ended:
+            return False  # the next transition says whether this was a wrong reading
         if self.settings.due(self.n_transitions):
             return True
         if self.knowledge is not None and self.settings.due_again(
@@ -265,8 +266,6 @@ class GPRMaxAgent:
         ):
             return True
         # before an episode begins is a good time, if there is something new
-        last = self.transitions[-1]
-        ended = last.terminated or last.truncated
         return ended and self.settings.planning.rehearse and self.n_transitions >= done + NEWS and done > 0
 
     def update(self) -> Update:
