@@ -259,10 +259,9 @@ class GPRMaxAgent:
         ended = last.terminated or last.truncated
         if self._woken and not ended:
             return False  # the next transition says whether this was a wrong reading
-        if self.settings.due(self.n_transitions):
-            return True
-        if self.knowledge is not None and self.settings.due_again(
-            self.n_transitions, done, len(self.knowledge.drifts)
+        n_drifts = 0 if self.knowledge is None else len(self.knowledge.drifts)
+        if self.settings.due(self.n_transitions) or self.settings.due_again(
+            self.n_transitions, done, n_drifts
         ):
             return True
         # before an episode begins is a good time, if there is something new
