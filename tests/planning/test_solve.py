@@ -293,7 +293,7 @@ def test_the_number_of_threads_changes_no_bit(
     module = import_module("optimist.planning.solve")
     tables = random_tables(11, (7, 5), 3, periodic=periodic, uncertain=True)
     whole = solve(tables, backup=backup, accelerate=accelerate, threads=1, limits=CLOSE)
-    monkeypatch.setattr(module, "SMALLEST_BLOCK", 1)
+    monkeypatch.setattr(import_module("optimist.planning.rows"), "SMALLEST_BLOCK", 1)
     assert len(module._blocks(tables.grid, tables.n_actions)) == 2
     one = solve(tables, backup=backup, accelerate=accelerate, threads=1, limits=CLOSE)
     two = solve(tables, backup=backup, accelerate=accelerate, threads=2, limits=CLOSE)
@@ -308,7 +308,7 @@ def test_any_number_of_blocks_ends_at_the_same_fixed_point(tables: Tables, backu
     module = import_module("optimist.planning.solve")
     whole = solve(tables, backup=backup, accelerate=False, limits=CLOSE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SMALLEST_BLOCK", 1)
+        patch.setattr(import_module("optimist.planning.rows"), "SMALLEST_BLOCK", 1)
         patch.setattr(module, "BLOCKS", blocks)
         cut = solve(tables, backup=backup, limits=CLOSE)
     assert cut.converged

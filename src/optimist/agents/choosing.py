@@ -14,7 +14,7 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.models.model import DrawnModel, imagined_by, imagined_if
+from optimist.models.model import DrawnModel, imagined_by, imagined_if, noise_of
 from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
 from optimist.planning.between import BENT, Between, bend
 from optimist.planning.contest import Contest, TryOut, Won
@@ -96,7 +96,9 @@ class Choosing:
             predicting += perf_counter() - began
             start = None if before is None else before.spread(layout.grid)
             directly = self.directly(model, layout.grid)
-            return self.planner.plan(flow, layout, start=start, leaving=leaving, directly=directly)
+            return self.planner.plan(
+                flow, layout, start=start, leaving=leaving, directly=directly, noise=noise_of(model)
+            )
 
         made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
         try_out = self.stage(model, seen)
@@ -168,10 +170,11 @@ class Choosing:
         """What an episode will earn, with an interval from models that the data leave possible."""
         totals = rehearsed.won.rehearsal.totals
         n_seen = len(kinds_of(seen.states[seen.begins], self.task.box))
-        total = float(totals[:n_seen].mean())
+        total, spreads = float(totals[:n_seen].mean()), rehearsed.won.rehearsal.spreads
+        spread = None if spreads is None else float(spreads[:n_seen].mean())
         if not isinstance(model, DrawnModel):
-            return Expectation(total)
-        return Expectation(total, float(totals[-DRAWS:].min()), float(totals[-DRAWS:].max()))
+            return Expectation(total, spread=spread)
+        return Expectation(total, float(totals[-DRAWS:].min()), float(totals[-DRAWS:].max()), spread)
 
 
 def flow_of(model: Model, grid: Grid) -> Flow:

@@ -42,7 +42,7 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Arrays, Packed, imagined_by
+from optimist.models.model import Arrays, Packed, imagined_by, noise_of
 from optimist.planning import Flow, Lookahead, Plan, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
@@ -381,7 +381,9 @@ class GPRMaxAgent:
         residual = np.inf if said.plan.residual is None else said.plan.residual
         plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
         directly = self._choosing.directly(model, grid)
-        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving, directly=directly)
+        planned = self.planner.acting_on(
+            plan, flow, layout, leaving=leaving, directly=directly, noise=noise_of(model)
+        )
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())

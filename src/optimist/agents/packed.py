@@ -55,6 +55,7 @@ class ExpectedSaid(Said):
     expected: Number | None
     low: Number | None
     high: Number | None
+    spread: NotNegative | None = None  # of single episodes, with noise
 
 
 class LayoutSaid(Said):

@@ -16,6 +16,7 @@ from optimist.planning import Policy, rehearse
 from optimist.planning.rehearsal import Starts, kinds_of
 from optimist.transitions import Transition, Transitions
 
+BAD_LUCK = 4.0  # standard deviations of what noise does to an episode: nobody is disappointed by less
 ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
 
 
@@ -38,6 +39,8 @@ class Sleep:
         start = Starts.alike(episode[0].state[np.newaxis])
         heard = rehearse(self.choosing.task, knowledge.sights, imagined_by(knowledge.model), start)
         allowed = self.choosing.settings.stopping.disappointment * abs(heard.total)
+        if heard.spreads is not None:
+            allowed = max(allowed, BAD_LUCK * float(heard.spreads[0]))
         return not (np.isfinite(heard.total) and earned >= heard.total - allowed)
 
     def begins_unlike(self, knowledge: Knowledge, seen: Transitions, start: FloatArray) -> bool:

@@ -172,6 +172,16 @@ class GPDynamics:
         return bool((missed > allowed)[free].any())
 
     @cached_property
+    def noise(self) -> FloatArray | None:
+        """Standard deviation [d] of where a step leads, apart from what is not known; None: there is none.
+
+        Of several groups of processes the median.
+        """
+        groups = [[one.noise for one in group] for group in self.regressors if group is not None]
+        noise = np.median(groups, axis=0) if groups else np.zeros(self.box.n_dims)
+        return np.asarray(noise) if noise.any() else None
+
+    @cached_property
     def _numbered(self) -> Transitions:
         """What was seen, as if the nearest listed control had been taken."""
         return self.seen.numbered(self.controls)
@@ -183,6 +193,7 @@ class GPDynamics:
             "hyperparameters": [
                 [one.parameters.tolist() for one in group or ()] for group in self.regressors
             ],
+            **({} if self.noise is None else {"noise": self.noise.tolist()}),
         }
 
     def pack(self) -> Packed:

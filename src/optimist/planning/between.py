@@ -104,6 +104,8 @@ class Between(Lookahead):
                 grid, parents
             )  # what is unknown out there promises nothing
         rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
+        if self.noise_costs is not None:
+            rewards = rewards + ~ended * self.costs_at(reached)
         counted, values = uncertainty if self.optimistic else np.zeros(size), np.empty((n, m))
         numbers = task.discount, task.optimistic_value, task.n_actions, len(self._axes[0])
         judge(rewards, ended, counted, futures, *numbers, values)
