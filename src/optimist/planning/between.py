@@ -194,8 +194,13 @@ class Between(Lookahead):
         return Lookahead(self.task, self.step, self.q_function, self.depth - 1, self.optimistic, self.leaving)
 
 
-def sight(task: Task) -> int:
-    """How many steps to look ahead: over a list what is affordable; over a box with many first controls."""
+def sight(task: Task, *, noisy: bool = False) -> int:
+    """How many steps to look ahead: over a list what is affordable; over a box with many first controls.
+
+    With noise a step less: what is so far ahead will not come to pass, and every path is tried several times.
+    """
+    if noisy:
+        return max(1, sight(task) - 1)
     if task.control_box is None:
         return affordable_depth(task.n_actions)
     firsts = TRIED[task.control_box.n_dims] ** task.control_box.n_dims

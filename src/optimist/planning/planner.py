@@ -127,7 +127,7 @@ class Planner:
     ) -> Planned:
         """A plan that was made before, ready to act on."""
         q_function, depth = QFunction(layout.grid, plan.q_values), layout.depth
-        depth = sight(self.task) if depth is None else depth
+        depth = sight(self.task, noisy=noise is not None) if depth is None else depth
         policy: QFunction | Lookahead = q_function
         blur = Blur.of(layout.grid, noise) if depth else None
         costs = None if blur is None else blur.cost(plan.q_values.max(axis=1))
