@@ -188,13 +188,11 @@ class GPRMaxAgent:
             knowledge = self.knowledge = replace(knowledge, drifts=())
         whole = self._begun >= knowledge.n_transitions  # the plan did not change on the way
         whole &= transition.terminated or transition.truncated
-        if (
-            knowledge.settled
-            and whole
-            and self._sleep.disappointed(knowledge, self.transitions[self._begun :])
+        if knowledge.settled and (
+            (whole and self._sleep.disappointed(knowledge, self.transitions[self._begun :]))
+            or self._sleep.strained(knowledge, self.transitions[knowledge.n_transitions :])
+            or (begins and self._begins_unlike(knowledge, transition.state))
         ):
-            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        if begins and knowledge.settled and self._begins_unlike(knowledge, transition.state):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition)
         self._tried_unknown |= uncertainty > UNKNOWN
@@ -202,6 +200,9 @@ class GPRMaxAgent:
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
+
+    def _faded(self, model: Model) -> bool:
+        return self.doubts.fade(self.transitions, self._learner, model)
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
@@ -274,6 +275,8 @@ class GPRMaxAgent:
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
+        if previous and self._sleep.may_have_changed(previous) and self._faded(previous.model):
+            previous = replace(previous, drifts=())
         model = self.doubts.learn(self.transitions, self._learner, *had)
         seen = self.doubts.of(self.transitions)
         drifts: tuple[Drift, ...] = ()

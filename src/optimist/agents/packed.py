@@ -76,6 +76,7 @@ class MarksSaid(Said):
     unexplained: list[Count]
     unlearn: bool
     woken: bool
+    faded: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
 class KnowledgeSaid(Said):

@@ -22,7 +22,7 @@ from optimist.models.model import Arrays, Document
 
 LEAST_NOISE = 5e-3  # of the spread of displacements: less is what no smooth function explains, not noise
 FEWEST_DATA = 30  # to tell noise from what was not understood yet
-NOISE_DEVIATIONS = 4.0  # standard deviations of noise that surprise nobody
+NOISE_DEVIATIONS = 5.5  # standard deviations of noise that surprise nobody
 
 T = TypeVar("T")
 
