@@ -1,7 +1,8 @@
 """Problems x noise x seeds; what was measured before is not measured again.
 
-`python -m benchmarks.noise totals --problems pendulum --noise 0.05 --seeds 5-9`. Parts: best, mean, totals,
-settled. Results go to results.json beside this file, one entry per measurement, as soon as it is there.
+`python -m benchmarks.noise totals --problems pendulum --noise 0.05 --seeds 5-9`. Parts:
+best, mean, totals, settled (our problems), estimate, misled (cliff, rocks), changed, stopped (stops, free),
+closed, sweep. Results go to results.json beside this file, one entry per measurement, as soon as it is there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.noise import runs
+from benchmarks.noise import runs, strangers
 
 FILE = Path(__file__).with_name("results.json")
 PROBLEMS = "mountain-car,pendulum,cart-pole,acrobot,bicycle"
@@ -22,7 +23,14 @@ PARTS: dict[str, Part] = {
     "mean": lambda problem, share, _: runs.best(problem, share, planned=0.0),
     "totals": runs.learned,
     "settled": runs.settled,
+    "estimate": strangers.estimate,
+    "misled": strangers.misled,
+    "changed": strangers.changed,
+    "stopped": strangers.stopped,
+    "closed": lambda *_: strangers.closed_forms(),
+    "sweep": lambda *_: strangers.sweep_price(),
 }
+ALONE = ("best", "mean", "closed", "sweep")  # without seeds
 
 
 def results() -> dict[str, Any]:
@@ -41,7 +49,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     first, _, last = given.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1) if given.part in ("totals", "settled") else range(1)
+    seeds = range(1) if given.part in ALONE else range(int(first), int(last or first) + 1)
     for problem in given.problems.split(","):
         for share in map(float, given.noise.split(",")):
             for seed in seeds:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,16 +31,16 @@ from optimist.grid import Grid
 
 REACH = 5.0  # standard deviations beyond an edge that are followed
 FARTHEST = 1.0  # widths of an axis: so wide a noise says nothing any more; the walk is cut off there
-NEGLIGIBLE = 1e-7  # share of a row that is left out
+NEGLIGIBLE = 1e-4  # shares that are left out; the others are widened by as much
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """A matrix along one axis, row by row."""
+    """A matrix along one axis, by its diagonals: row i has weight [k, i] in column i + k - m."""
 
-    firsts: NDArray[np.int64]  # [n], column of the first weight
-    weights: FloatArray  # [n, width]; columns past the last go round
-    own: float  # the least on the diagonal
+    diagonals: FloatArray  # [2 m + 1, n]
+    periodic: bool  # columns go round
+    own: float  # the least on the main diagonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Blur:
 
     grid: Grid
     bands: tuple[Band | None, ...]  # [d]; None: no noise along this axis
-    shares: tuple[FloatArray | None, ...]  # [d] of [n_nodes], of the effect; None: all of it everywhere
+    shares: tuple[FloatArray | None, ...]  # [d] of [n_padded], of the effect; None: all of it everywhere
 
     @classmethod
     def of(cls, grid: Grid, noise: ArrayLike | None, *, net: bool = False) -> Blur | None:
@@ -68,7 +69,7 @@ class Blur:
             largest = float(variances.max())
             bands.append(_band(grid, axis, largest**0.5) if largest > 0.0 else None)
             same = largest == 0.0 or bool((variances == largest).all())
-            shares.append(None if same else np.ascontiguousarray(variances / largest))
+            shares.append(None if same else grid.pad(variances / largest))
         return cls(grid, tuple(bands), tuple(shares)) if any(bands) else None
 
     @property
@@ -78,38 +79,41 @@ class Blur:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Of `values` [n_nodes, ...] at the nodes.  [n_nodes, ...]"""
-        grid, rest = self.grid, values.shape[1:]
-        here = np.ascontiguousarray(values).reshape(grid.n_nodes, -1)
-        width = here.shape[1]
-        for axis, (band, share) in enumerate(zip(self.bands, self.shares, strict=True)):
-            if band is None:
-                continue
-            outer = int(np.prod(grid.shape[:axis], dtype=np.int64))
-            shape = (outer, grid.shape[axis], -1)
-            out = np.empty((grid.n_nodes, width))
-            blur_along(here.reshape(shape), band.firsts, band.weights, out.reshape(shape))
-            if share is not None:
-                out -= here
-                out *= share[:, np.newaxis]
-                out += here
-            here = out
-        return here.reshape(grid.n_nodes, *rest)
+        flat = np.append(self.grid.pad(values.reshape(self.grid.n_nodes, -1)).reshape(-1), 0.0)
+        blurred = self.padded(flat)[:-1].reshape(prod(self.grid.padded_shape), *values.shape[1:])
+        return np.ascontiguousarray(blurred[self.grid.padded_places])
 
     def padded(self, values: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Of padded values, flat with a spare entry at the end (see `planning.solve`); put into `out`."""
-        blurred = self(values[:-1].reshape(*self.grid.padded_shape, -1)[self._inner].reshape(
-            self.grid.n_nodes, -1
-        ))
+        shape = self.grid.padded_shape
+        width = (values.size - 1) // prod(shape)
         out = np.empty_like(values) if out is None else out
         out[-1] = values[-1]
-        whole = out[:-1].reshape(*self.grid.padded_shape, -1)
-        whole[self._inner] = blurred.reshape(*self.grid.shape, -1)
-        self.grid.refresh_ghosts(out[:-1])
+        here, noisy = values[:-1], [axis for axis, band in enumerate(self.bands) if band is not None]
+        for number, axis in enumerate(noisy):
+            band, share = self.bands[axis], self.shares[axis]
+            assert band is not None
+            last = number == len(noisy) - 1
+            there = out[:-1] if last else self._scratch(number % 2, here.size)
+            folded = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]) * width)
+            blur_along(here.reshape(folded), band.diagonals, band.periodic, there.reshape(folded))
+            if share is not None:
+                mixed = there.reshape(-1, width)
+                mixed -= here.reshape(-1, width)
+                mixed *= share[:, np.newaxis]
+                mixed += here.reshape(-1, width)
+            here = there
         return out
 
+    def _scratch(self, which: int, size: int) -> FloatArray:
+        """Room to work in: memory that is new at every sweep costs as much as the sweep."""
+        if (which, size) not in self._room:
+            self._room[which, size] = np.empty(size)
+        return self._room[which, size]
+
     @cached_property
-    def _inner(self) -> tuple[slice, ...]:
-        return tuple(slice(0, count) for count in self.grid.shape)
+    def _room(self) -> dict[tuple[int, int], FloatArray]:
+        return {}
 
     def cost(self, values: FloatArray) -> FloatArray:
         """What noise changes of `values` [n_nodes], padded.  [n_padded]"""
@@ -148,22 +152,30 @@ def _band(grid: Grid, axis: int, std: float) -> Band:
     """Of noise along one axis."""
     nodes, periodic = grid.axes[axis], bool(grid.box.periodic[axis])
     matrix = _round(nodes, float(grid.box.widths[axis]), std) if periodic else _clipped(nodes, std)
-    n = len(nodes)
-    if periodic:
-        matrix = np.stack([np.roll(row, n // 2 - i) for i, row in enumerate(matrix)])  # the diagonal in the middle
-    firsts, lasts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    for i, row in enumerate(matrix):
-        kept = np.flatnonzero(row > NEGLIGIBLE)
-        firsts[i], lasts[i] = kept[0], kept[-1] + 1
-    width = int((lasts - firsts).max())
-    firsts = np.minimum(firsts, n - width)
-    weights = np.stack([row[first : first + width] for row, first in zip(matrix, firsts, strict=True)])
-    weights /= weights.sum(axis=1, keepdims=True)
-    if periodic:
-        middle = n // 2
-        own = float(min(row[middle] for row in matrix))
-        return Band((firsts - middle + np.arange(n)) % n, weights, own)
-    return Band(firsts, weights, float(min(1.0, np.diag(matrix).min())))
+    n, rows = len(nodes), np.arange(len(nodes))
+    most = n // 2 if periodic else n - 1
+    if periodic and n % 2 == 0:
+        most -= 1  # what lies opposite has one column, not two
+    diagonals = np.zeros((2 * most + 1, n))
+    for k in range(-most, most + 1):
+        inside = np.ones(n, dtype=np.bool_) if periodic else (rows + k >= 0) & (rows + k < n)
+        diagonals[k + most, inside] = matrix[rows[inside], (rows[inside] + k) % n]
+    needed = np.flatnonzero((diagonals > NEGLIGIBLE).any(axis=1))
+    reach = int(np.abs(needed - most).max(initial=0))
+    kept = diagonals[most - reach : most + reach + 1]
+    kept = _with_moments(kept, diagonals, np.arange(-most, most + 1), reach)
+    return Band(np.ascontiguousarray(kept), periodic, float(min(1.0, kept[reach].min())))
+
+
+def _with_moments(kept: FloatArray, whole: FloatArray, shifts: NDArray[np.int64], reach: int) -> FloatArray:
+    """What is kept of the diagonals, widened by what was left out: squared distances (in nodes) stay the same."""
+    inner = np.abs(shifts) <= reach
+    had, has = (shifts**2) @ whole, (shifts[inner] ** 2) @ kept
+    kept = kept * np.where(has > 0.0, had / np.where(has > 0.0, has, 1.0), 1.0)
+    others = kept.sum(axis=0) - kept[reach]
+    kept /= np.maximum(others, 1.0)  # never more than there is
+    kept[reach] = 1.0 - (kept.sum(axis=0) - kept[reach])
+    return kept
 
 
 def _clipped(nodes: FloatArray, std: float) -> FloatArray:
