@@ -16,10 +16,12 @@ from optimist.task import Task
 Step = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-class Stranger(gymnasium.Env[FloatArray, int]):
+class Stranger(gymnasium.Env[FloatArray, Any]):
     """Any dynamics with any noise, episodes as long as the task says; the dynamics may be replaced."""
 
-    def __init__(self, task: Task, dynamics: Step, starts: FloatArray, noise: Sequence[float] = ()) -> None:
+    def __init__(
+        self, task: Task, dynamics: Step, starts: FloatArray, noise: Sequence[float] | FloatArray = ()
+    ) -> None:
         self.task, self.dynamics, self.starts = task, dynamics, starts
         self.noise = np.array(noise if len(noise) else np.zeros(task.box.n_dims))
         low, high = np.full(task.box.n_dims, -np.inf), np.full(task.box.n_dims, np.inf)
@@ -84,7 +86,7 @@ def _arrived(states: FloatArray) -> BoolArray:
 CLIFF = Task(
     box=Box([0.0, 0.0], [1.0, 1.0]),
     controls=0.04 * np.array([[np.cos(k * np.pi / 4), np.sin(k * np.pi / 4)] for k in range(8)]),
-    reward=lambda states, controls, after: np.where(_cliff(after), -30.0, -1.0),
+    reward=lambda _states, _controls, after: np.where(_cliff(after), -30.0, -1.0),
     is_terminal=lambda states: _cliff(states) | _arrived(states),
     discount=0.99,
     optimistic_value=0.0,
@@ -117,7 +119,7 @@ def steer(states: FloatArray, controls: FloatArray) -> FloatArray:
 VEHICLE = Task(
     box=Box([-1.0, -1.0, -np.pi], [2.0, 1.5, np.pi], [False, False, True]),
     controls=np.array([-0.4, -0.2, 0.0, 0.2, 0.4]),
-    reward=lambda states, controls, after: np.where(_struck(after), -40.0, -1.0),
+    reward=lambda _states, _controls, after: np.where(_struck(after), -40.0, -1.0),
     is_terminal=lambda states: _struck(states) | (states[:, 0] > 1.8),
     discount=0.99,
     optimistic_value=0.0,
@@ -150,7 +152,7 @@ def rail(stop: float, *, length: float = 0.5) -> Step:
 RAIL = Task(
     box=Box([-1.9, -6.0, -np.pi, -15.0], [1.9, 6.0, np.pi, 15.0], [False, False, True, False]),
     controls=np.array([-10.0, 0.0, 10.0]),
-    reward=lambda states, controls, after: np.cos(after[:, 2]) - 1.0 - 0.02 * after[:, 0] ** 2,
+    reward=lambda _states, _controls, after: np.cos(after[:, 2]) - 1.0 - 0.02 * after[:, 0] ** 2,
     discount=0.98,
     optimistic_value=0.0,
     max_steps=80,

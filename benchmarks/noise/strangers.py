@@ -1,4 +1,4 @@
-"""Measurements on strangers: what the mean misleads into, a change, stops, the closed forms, a sweep's price."""
+"""Measurements on strangers: where the mean misleads, a change, stops, closed forms, a sweep's price."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ RAILS = {"stops": 1.8, "free": 1e9}
 
 def estimate(problem: str, share: float, seed: int, *, n_transitions: int = 300) -> dict[str, Any]:
     """Learned noise variance against the true one, controls at random and held for three steps."""
-    env, stream, rows = SystemEnvironment(problem, noise=share), np.random.default_rng(seed), []
+    env, stream = SystemEnvironment(problem, noise=share), np.random.default_rng(seed)
+    rows: list[Transition] = []
     episode = 0
     while len(rows) < n_transitions:
         episode += 1
@@ -49,7 +50,7 @@ def estimate(problem: str, share: float, seed: int, *, n_transitions: int = 300)
 
 
 def misled(problem: str, _share: float, seed: int) -> dict[str, Any]:
-    """Planned with the mean and in expectation, dynamics known; and learned from nothing. Failures, totals."""
+    """Planned with the mean and in expectation, dynamics known; and learned: failures, totals."""
     where = {
         "cliff": (changing.CLIFF, changing.walk, changing.CLIFF_START, changing.CLIFF_NOISE),
         "rocks": (changing.VEHICLE, changing.steer, changing.VEHICLE_START, changing.VEHICLE_NOISE),
@@ -96,7 +97,7 @@ def changed(_problem: str, share: float, seed: int) -> dict[str, Any]:
 
 
 def stopped(problem: str, _share: float, seed: int) -> dict[str, Any]:
-    """A cart on a rail with hard stops in the box, or without any in the way: when it settles, what it earns."""
+    """A cart on a rail with hard stops in the box, or none: when it settles, what it earns."""
     began = process_time()
     env = changing.Stranger(changing.RAIL, changing.rail(RAILS[problem]), changing.RAIL_START)
     agent = changing.agent_of(env, seed)
@@ -122,7 +123,7 @@ def closed_forms() -> dict[str, Any]:
     task = Task(
         box=Box([-2.0], [2.0]),
         controls=np.linspace(-2.0, 2.0, 801),
-        reward=lambda states, controls, after: -(states[:, 0] ** 2 + cost * controls[:, 0] ** 2),
+        reward=lambda states, controls, _after: -(states[:, 0] ** 2 + cost * controls[:, 0] ** 2),
         discount=discount,
         optimistic_value=0.0,
     )

@@ -65,7 +65,7 @@ class Doubts:
         """Leave out what was before the system changed, if it has."""
         counting = self.counting(len(transitions))
         seen, box = Transitions.of(transitions).only(counting), self.readings.box
-        free = usable(box, seen).all(axis=1)
+        free = np.asarray(usable(box, seen).all(axis=1))
         n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, self.readings.controls)
         if n_before:
             self.n_faded = int(np.flatnonzero(counting)[n_before])

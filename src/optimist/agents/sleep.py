@@ -19,7 +19,10 @@ from optimist.planning.rehearsal import Starts, kinds_of
 from optimist.transitions import Transition, Transitions
 
 BAD_LUCK = 4.0  # standard deviations of what noise does to an episode: nobody is disappointed by less
-FEW, RECENT = 10, 100  # transitions after which a noisy model is asked whether it still holds, of the last so many
+FEW, RECENT = (
+    10,
+    100,
+)  # transitions after which a noisy model is asked whether it still holds, of the last so many
 LATELY = 8  # updates
 ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
 
@@ -57,7 +60,7 @@ class Sleep:
         task, recent = self.choosing.task, Transitions.of(since[-RECENT:])
         usual = np.quantile(np.abs(task.box.displacement(recent.states, recent.next_states)), 0.9, axis=0)
         off = deviations(recent, knowledge.model, task.box, task.controls, usual)
-        return evidence(off, usable(task.box, recent).all(axis=1))[1] > ENOUGH
+        return evidence(off, np.asarray(usable(task.box, recent).all(axis=1)))[1] > ENOUGH
 
     def may_have_changed(self, knowledge: Knowledge) -> bool:
         """Whether it is worth looking for a change of the system: it has settled, and was woken lately."""

@@ -232,9 +232,7 @@ def backup_q(cells, fractions, rewards, discounts, strides, places, bounds, node
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def sweep_q(
-    cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out, exact=None
-):
+def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out, exact=None):
     """Eq. 7; with `selfs` Eq. 7' as printed, R and g divided by 1 - g s beforehand.
 
     `q` is padded and flat, [n_padded * n_actions + 1]: actions are read in pairs. With `exact` those are the

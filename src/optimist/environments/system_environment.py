@@ -20,10 +20,12 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
 
     Observations are states (float64). Episodes start at one of the paper's starts, chosen by the seed, or
     at `options={"state": ...}`. A terminal state terminates; the limit of 500 steps truncates, and is
-    Gymnasium's (`gymnasium.make` adds it). With `noise` every step leads a little astray: a normal number is
-    added to each coordinate, its standard deviation that share of a usual displacement (one for all
-    coordinates, or one of each). With `sensor_noise` the state is only read so. With `render_mode` "rgb_array" `render` returns a picture; with
+    Gymnasium's (`gymnasium.make` adds it). With `render_mode` "rgb_array" `render` returns a picture; with
     "human" every step is shown in a window.
+
+    With `noise` every step leads a little astray: a normal number is added to each coordinate, its standard
+    deviation that share of a usual displacement (one number, or one per coordinate). With `sensor_noise` the
+    state is only read so.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
@@ -84,7 +86,9 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
                 raise ValueError(
                     f"The `state` to start from must lie in {self.observation_space}; got {options['state']}."
                 )
-        self._episode = int(self.np_random.integers(2**62)) if self.noise.any() or self.sensor_noise.any() else 0
+        self._episode = (
+            int(self.np_random.integers(2**62)) if self.noise.any() or self.sensor_noise.any() else 0
+        )
         self._state, self._push = state.copy(), None
         self._show()
         return self._read(state), {}

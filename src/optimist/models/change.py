@@ -1,10 +1,10 @@
 """Change: whether the system itself is no longer what it was (wear, a load added), and since when.
 
-A model of what was seen before says what later transitions should have been, and how unsure that is: by noise,
-and by what it did not know. A transition far outside of that is a surprise, and there are many reasons for
-one. But where the system has changed, nearly all of them are, from some transition on. So what each is off is
-counted against what would still be usual, and summed up from the last one backwards (a CUSUM): the largest sum
-says since when, and whether it is enough.
+A model of what was seen before says what later transitions should have been, and how unsure that is: by
+noise, and by what it did not know. A transition far outside of that is a surprise, and there are many reasons
+for one. But where the system has changed, nearly all of them are, from some transition on. So what each is
+off is counted against what would still be usual, and summed up from the last one backwards (a CUSUM): the
+largest sum says since when, and whether it is enough.
 
 What was seen before the change is then not learned from any more.
 """

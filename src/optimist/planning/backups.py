@@ -116,9 +116,9 @@ class Backup:
         if not self.interpolates_values:
             noisy = () if exact is None else (exact,)
             return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out, *noisy)
-        more = policy, self.ahead, self.actions, rows.ghosts, rows.palette
+        more: tuple[object, ...] = (policy, self.ahead, self.actions, rows.ghosts, rows.palette)
         if exact is not None:
-            more = *more, exact, keeps
+            more = (*more, exact, keeps)
         return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out, *more)
 
 

@@ -168,7 +168,7 @@ def _band(grid: Grid, axis: int, std: float) -> Band:
 
 
 def _with_moments(kept: FloatArray, whole: FloatArray, shifts: NDArray[np.int64], reach: int) -> FloatArray:
-    """What is kept of the diagonals, widened by what was left out: squared distances (in nodes) stay the same."""
+    """What is kept of the diagonals, widened by what was left out: squared distances stay the same."""
     inner = np.abs(shifts) <= reach
     had, has = (shifts**2) @ whole, (shifts[inner] ** 2) @ kept
     kept = kept * np.where(has > 0.0, had / np.where(has > 0.0, has, 1.0), 1.0)

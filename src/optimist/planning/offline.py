@@ -78,8 +78,8 @@ def plan(
         backup: which Bellman equation; see `optimist.planning.backups`.
         limits: tolerance and most sweeps of the solver.
         on_sweep: called after every sweep with their number and the largest change.
-        noise: standard deviation [d] of where a step leads around what `dynamics` say; with it the plan is made
-            in expectation. None or zeros: steps lead where they say.
+        noise: standard deviation [d] of where a step leads, around what `dynamics` say; with it the plan is
+            made in expectation. None or zeros: steps lead where they say.
 
     """
     began = perf_counter()
@@ -104,9 +104,7 @@ def plan(
                 flow = Flow.through(layout.grid, step, task.n_actions, ended=ended)
         bent = task.control_box is not None and bend(task, dynamics, layout.grid) > BENT
         directly = dynamics if bent else None
-        return planner.plan(
-            step, layout, through=flow, on_sweep=on_sweep, directly=directly, noise=shaking
-        )
+        return planner.plan(step, layout, through=flow, on_sweep=on_sweep, directly=directly, noise=shaking)
 
     imagined = shaken(imagined_through(dynamics), shaking)
 

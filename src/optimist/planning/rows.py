@@ -171,6 +171,7 @@ def _with_axes(grid: Grid, axes: tuple[int, ...]) -> Grid:
 
 
 def backwards(nodes: NodeRange) -> NodeRange:
+    """The same, the last first."""
     first, last, _ = nodes
     return last - 1, first - 1, -1
 

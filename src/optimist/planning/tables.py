@@ -201,7 +201,7 @@ def tabulate(
                 discounts[rows] *= 1.0 - shares
             n_clipped, worst = n_clipped + located.n_clipped, min(worst, path.worst)
             n_steps, n_paths = n_steps + path.n_steps, n_paths + int((~ended).sum())
-            held[rows[0]] += path.held
+            held[rows[0]] += 1.0 if path.held is None else path.held
             if path.uncertainty is not None and path.uncertainty.any():
                 uncertainty = np.zeros(shape) if uncertainty is None else uncertainty
                 uncertainty[rows] = path.uncertainty
