@@ -14,7 +14,7 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.models.model import DrawnModel, imagined_by, imagined_if
+from optimist.models.model import DrawnModel, imagined_by, imagined_if, noise_of
 from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
 from optimist.planning.between import BENT, Between, bend
 from optimist.planning.contest import Contest, TryOut, Won
@@ -96,7 +96,9 @@ class Choosing:
             predicting += perf_counter() - began
             start = None if before is None else before.spread(layout.grid)
             directly = self.directly(model, layout.grid)
-            return self.planner.plan(flow, layout, start=start, leaving=leaving, directly=directly)
+            return self.planner.plan(
+                flow, layout, start=start, leaving=leaving, directly=directly, noise=noise_of(model)
+            )
 
         made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
         polish = polish and self.settings.planning.rehearse
@@ -158,7 +160,8 @@ class Choosing:
             imagined = imagined_if(model, np.tile(drawn, (len(starts), 1)))
         everywhere = Starts.alike(np.repeat(starts, len(drawn), axis=0))
         heard = rehearse(self.task, policy, imagined, everywhere)
-        return Foretold(heard.totals.reshape(len(starts), len(drawn)), heard.path)
+        totals, spreads = heard.totals.reshape(len(starts), len(drawn)), heard.spreads
+        return Foretold(totals, heard.path, None if spreads is None else spreads.reshape(totals.shape))
 
     def from_seen(self, model: Model, policy: Policy, seen: Transitions) -> Foretold:
         """The same from all kinds of starts that were seen."""
@@ -171,6 +174,7 @@ class Foretold:
 
     totals: FloatArray  # [n_starts, 1 + n_draws]: in the model itself, then in others that are possible
     path: FloatArray  # [t, d], from the first start on, in the model itself
+    spreads: FloatArray | None = None  # as `totals`: what noise does to them; None: there is none
 
     def agree(self, allowed: float, *, hoped: float | None = None) -> bool:
         """Whether none says that it is much less than the model itself says, or than what is `hoped` for.
@@ -184,7 +188,10 @@ class Foretold:
     def expectation(self) -> Expectation:
         """Of an episode from any of the starts, with an interval where other models are possible."""
         total, *drawn = self.totals.mean(axis=0).tolist()
-        return Expectation(total, min(drawn), max(drawn)) if drawn else Expectation(total)
+        spread = None if self.spreads is None else float(self.spreads[:, 0].mean())
+        if not drawn:
+            return Expectation(total, spread=spread)
+        return Expectation(total, min(drawn), max(drawn), spread)
 
 
 def flow_of(model: Model, grid: Grid) -> Flow:

@@ -42,7 +42,7 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Arrays, Packed, imagined_by
+from optimist.models.model import Arrays, Packed, imagined_by, noise_of
 from optimist.planning import Flow, Lookahead, Plan, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
@@ -190,6 +190,7 @@ class GPRMaxAgent:
         whole &= transition.terminated or transition.truncated
         if knowledge.settled and (
             (whole and self._sleep.disappointed(knowledge, self.transitions[self._begun :]))
+            or self._sleep.strained(knowledge, self.transitions[knowledge.n_transitions :])
             or (begins and self._begins_unlike(knowledge, transition.state))
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
@@ -199,6 +200,9 @@ class GPRMaxAgent:
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
+
+    def _faded(self, model: Model) -> bool:
+        return self.doubts.fade(self.transitions, self._learner, model)
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
@@ -272,6 +276,8 @@ class GPRMaxAgent:
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
+        if previous and self._sleep.may_have_changed(previous) and self._faded(previous.model):
+            previous = replace(previous, drifts=())
         model = self.doubts.learn(self.transitions, self._learner, *had)
         seen = self.doubts.of(self.transitions)
         drifts: tuple[Drift, ...] = ()
@@ -380,7 +386,9 @@ class GPRMaxAgent:
         residual = np.inf if said.plan.residual is None else said.plan.residual
         plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
         directly = self._choosing.directly(model, grid)
-        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving, directly=directly)
+        planned = self.planner.acting_on(
+            plan, flow, layout, leaving=leaving, directly=directly, noise=noise_of(model)
+        )
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())

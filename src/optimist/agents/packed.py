@@ -55,6 +55,7 @@ class ExpectedSaid(Said):
     expected: Number | None
     low: Number | None
     high: Number | None
+    spread: NotNegative | None = None  # of single episodes, with noise
 
 
 class LayoutSaid(Said):
@@ -75,6 +76,7 @@ class MarksSaid(Said):
     unexplained: list[Count]
     unlearn: bool
     woken: bool
+    faded: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
 class KnowledgeSaid(Said):
