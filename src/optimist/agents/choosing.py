@@ -92,7 +92,7 @@ class Choosing:
         def attempt(layout: Layout) -> Planned:
             nonlocal predicting
             began = perf_counter()
-            flow = flow_of(model, layout.grid)
+            flow = flow_of(model, layout.grid, self.task)
             predicting += perf_counter() - began
             start = None if before is None else before.spread(layout.grid)
             directly = self.directly(model, layout.grid)
@@ -194,10 +194,11 @@ class Foretold:
         return Expectation(total, min(drawn), max(drawn), spread)
 
 
-def flow_of(model: Model, grid: Grid) -> Flow:
+def flow_of(model: Model, grid: Grid, task: Task | None = None) -> Flow:
     """The model seen through a grid. What it cannot say is unknown; further than a width nothing is out.
 
-    A young model may predict anything, and nobody's reward need mean anything there.
+    A young model may predict anything, and nobody's reward need mean anything there. Places where nobody
+    knows what is paid are unknown, too, however well the motion is known.
     """
     next_states, uncertainty = model.predict_on(grid)
     assert uncertainty is not None
@@ -208,4 +209,7 @@ def flow_of(model: Model, grid: Grid) -> Flow:
         nodes = np.broadcast_to(grid.nodes, next_states.shape)
         next_states = np.where(sound[:, :, np.newaxis], next_states, nodes)
         uncertainty = np.where(sound, uncertainty, 1.0)
+    unseen = None if task is None else task.unseen(grid.nodes)
+    if unseen is not None:
+        uncertainty = np.maximum(uncertainty, unseen)
     return Flow.of(grid, Successors(next_states, uncertainty))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from optimist.agents.knowledge import Knowledge
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import ONE_STEP, Holding, Layout
@@ -15,11 +16,12 @@ from optimist.documents import NotNegative, Number, Said, parsed, require_array
 from optimist.given import brief
 from optimist.grid import Grid
 from optimist.models.drift import Drift
-from optimist.models.model import Arrays
+from optimist.models.model import Arrays, Packed
 from optimist.planning import Chooser
 from optimist.planning.between import sight
 from optimist.planning.chooser import POLISH
 from optimist.planning.memory import require_memory
+from optimist.task import Task
 
 ROOM = 2.0  # by which the number of nodes may differ from the budget: it is shared out in whole nodes
 Count = Annotated[int, Field(ge=1, lt=2**63)]
@@ -169,3 +171,40 @@ class Unpacking:
         if strange:
             raise ValueError(f"The array {brief(min(strange))} must be one that agents pack; got another.")
         return require_array(arrays, "q_values", (grid.n_nodes, self.chooser.task.n_actions))
+
+
+def packed(knowledge: Knowledge, marks: dict[str, Any]) -> Packed:
+    """Model and plan as arrays, the rest as numbers; `marks` say which transitions are not learned from."""
+    arrays, model = knowledge.model.pack()
+    layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
+    document = {
+        "n_transitions": knowledge.n_transitions,
+        "marks": marks,
+        "settled": knowledge.settled,
+        "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
+        "plan": {
+            "sweeps": knowledge.plan.sweeps,
+            "residual": finite(knowledge.plan.residual),
+            "converged": bool(knowledge.plan.converged),
+        },
+        "model": model,
+        "n_updates": knowledge.n_updates,
+        "mean_hold": knowledge.planned.mean_hold,
+        "leaving": None if leaving is None else leaving.worst,
+        "expected": knowledge.expectation.record(),
+        "layout": {
+            "hold": layout.holding.most,
+            "until_crossed": layout.holding.until_crossed,
+            "depth": layout.depth,
+            "placement": layout.placement,
+            "polished": layout.polished,
+        },
+    }
+    mine = {f"model.{name}": array for name, array in arrays.items()}
+    mine |= {f"axis.{axis}": nodes for axis, nodes in enumerate(layout.grid.axes)}
+    return mine | {"q_values": knowledge.plan.q_values}, document
+
+
+def recorded(task: Task) -> dict[str, Any]:
+    """For the record: what is believed of a task, where it was not told."""
+    return {"believed": str(task).splitlines()} if task.evidence else {}
