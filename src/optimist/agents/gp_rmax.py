@@ -28,24 +28,24 @@ from time import perf_counter
 import numpy as np
 
 from optimist.agents.agent import Update
-from optimist.agents.choosing import Choosing, flow_of
+from optimist.agents.choosing import Choosing
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
-from optimist.agents.packed import KnowledgeSaid, Unpacking, packed, recorded
+from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
 from optimist.agents.sleep import Sleep
 from optimist.arrays import Action, FloatArray, IntArray
 from optimist.controls import rounded
-from optimist.discretisation import Holding, Layout
+from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Arrays, Packed, imagined_by, noise_of
+from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
-from optimist.planning import Flow, Lookahead, Plan, QFunction
+from optimist.planning import Flow, Lookahead, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
@@ -365,38 +365,13 @@ class GPRMaxAgent:
             said = self._unpacking.said(packed[1], len(self.transitions))
             self.doubts.restore(said.marks)
             self._believe_anew(self.doubts.of(self.transitions[: said.n_transitions]))
-            self._take(self._unpacked(packed[0], said))
+            seen = self.doubts.of(self.transitions[: said.n_transitions])
+            self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken
             since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
                 self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
             )
-
-    def _unpacked(self, arrays: Arrays, said: KnowledgeSaid) -> Knowledge:
-        """What `pack` packed; a ValueError when it does not fit together, or not the transitions."""
-        seen = self.doubts.of(self.transitions[: said.n_transitions])
-        grid = self._unpacking.grid(arrays, said.layout.polished)
-        q_values = self._unpacking.q_values(arrays, grid)
-        mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
-        model = self._learner.unpack((mine, said.model), seen)
-        holding = Holding(said.layout.hold, said.layout.until_crossed)
-        layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
-        flow = flow_of(model, layout.grid, self.task)
-        leaving = None if said.leaving is None else self._choosing.leaving(seen, said.leaving)
-        if (leaving is None) != (said.leaving is None):
-            raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
-        residual = np.inf if said.plan.residual is None else said.plan.residual
-        plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
-        directly = self._choosing.directly(model, grid)
-        planned = self.planner.acting_on(
-            plan, flow, layout, leaving=leaving, directly=directly, noise=noise_of(model)
-        )
-        planned = replace(planned, mean_hold=said.mean_hold)
-        drifts = tuple(one.drift() for one in said.drifts)
-        expectation = Expectation.recorded(said.expected.model_dump())
-        try_out = self._choosing.stage(model, seen)
-        counts = expectation, said.n_updates, self.planner, try_out
-        return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)
