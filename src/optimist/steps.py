@@ -7,6 +7,7 @@ the certificate ask nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,38 @@ def known(dynamics: Dynamics, controls: FloatArray) -> Step:
 
 # states [n, d], controls [n, k], which of the starts each belongs to [n] -> next states [n, d]
 Imagined = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
+
+
+NOISE_STREAM = 0x6E6F69  # purpose number of the random streams that noise is drawn from
+REPEATS = 4  # paths from each start, each with noise of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """To rehearse in with noise: every start several times, each time with other noise.
+
+    Whoever is rehearsed meets the same noise (common random numbers): what differs is what they do.
+    """
+
+    mean: Imagined
+    noise: FloatArray  # [d], standard deviation of where a step leads
+    seed: int = 0
+    repeats: int = REPEATS
+
+    def __call__(self, states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        """Where they lead in the mean.  [n, d]"""
+        return self.mean(states, controls, rows)
+
+    def noise_of(self, number: int) -> FloatArray:
+        """That of one step of all episodes.  [repeats, d]"""
+        stream = np.random.default_rng([self.seed, NOISE_STREAM, number])
+        half = stream.standard_normal((-(-self.repeats // 2), len(self.noise)))
+        return np.concatenate([half, -half])[: self.repeats] * self.noise  # in pairs, so that the mean is 0
+
+
+def shaken(imagined: Imagined, noise: FloatArray | None, *, seed: int = 0) -> Imagined:
+    """With `noise` [d], if there is any."""
+    return imagined if noise is None or not noise.any() else Noisy(imagined, noise, seed)
 
 
 def imagined_through(dynamics: Dynamics) -> Imagined:

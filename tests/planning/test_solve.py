@@ -290,11 +290,11 @@ def test_acceleration_takes_fewer_sweeps(backup: str) -> None:
 def test_the_number_of_threads_changes_no_bit(
     backup: str, periodic: tuple[bool, bool], accelerate: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = import_module("optimist.planning.solve")
+    module = import_module("optimist.planning.rows")
     tables = random_tables(11, (7, 5), 3, periodic=periodic, uncertain=True)
     whole = solve(tables, backup=backup, accelerate=accelerate, threads=1, limits=CLOSE)
     monkeypatch.setattr(module, "SMALLEST_BLOCK", 1)
-    assert len(module._blocks(tables.grid, tables.n_actions)) == 2
+    assert len(module.blocks_of(tables.grid, tables.n_actions)) == 2
     one = solve(tables, backup=backup, accelerate=accelerate, threads=1, limits=CLOSE)
     two = solve(tables, backup=backup, accelerate=accelerate, threads=2, limits=CLOSE)
     np.testing.assert_array_equal(one.q_values, two.q_values)
@@ -305,7 +305,7 @@ def test_the_number_of_threads_changes_no_bit(
 @examples
 @given(tables=small_tables(), backup=st.sampled_from(list(BACKUPS)), blocks=st.integers(1, 5))
 def test_any_number_of_blocks_ends_at_the_same_fixed_point(tables: Tables, backup: str, blocks: int) -> None:
-    module = import_module("optimist.planning.solve")
+    module = import_module("optimist.planning.rows")
     whole = solve(tables, backup=backup, accelerate=False, limits=CLOSE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SMALLEST_BLOCK", 1)

@@ -9,6 +9,8 @@ import numpy as np
 
 from optimist.agents.packed import MarksSaid
 from optimist.arrays import BoolArray
+from optimist.models.change import changed_at
+from optimist.models.gp_dynamics import usable
 from optimist.models.model import Model, ModelLearner
 from optimist.models.readings import Readings
 from optimist.task import Task
@@ -26,6 +28,7 @@ class Doubts:
         self.by_hand: set[int] = set()
         self.unexplained: set[int] = set()
         self.n_heard = 0  # marks made by hand
+        self.n_faded = 0  # so many of the first are not learned from: the system has changed since
         self.unlearn = False  # the model has learned from one that is void by hand now, or not from another
 
     @property
@@ -53,7 +56,20 @@ class Doubts:
 
     def counting(self, count: int) -> BoolArray:
         """Which of the first `count` may be learned from.  [count]"""
-        return ~_rows(self.void, count)
+        counting = ~_rows(self.void, count)
+        if counting[self.n_faded :].any():
+            counting[: self.n_faded] = False
+        return counting
+
+    def fade(self, transitions: Sequence[Transition], learner: ModelLearner, model: Model) -> bool:
+        """Leave out what was before the system changed, if it has."""
+        counting = self.counting(len(transitions))
+        seen, box = Transitions.of(transitions).only(counting), self.readings.box
+        free = np.asarray(usable(box, seen).all(axis=1))
+        n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, self.readings.controls)
+        if n_before:
+            self.n_faded = int(np.flatnonzero(counting)[n_before])
+        return n_before > 0
 
     def of(self, transitions: Sequence[Transition]) -> Transitions:
         """Those that are learned from."""
@@ -96,11 +112,12 @@ class Doubts:
             "by_hand": sorted(self.by_hand),
             "unexplained": sorted(self.unexplained),
             "unlearn": self.unlearn,
+            **({"faded": self.n_faded} if self.n_faded else {}),
         }
 
     def restore(self, said: MarksSaid) -> None:
         """The opposite of `pack`."""
-        self.n_heard, self.unlearn = said.heard, said.unlearn
+        self.n_heard, self.unlearn, self.n_faded = said.heard, said.unlearn, said.faded
         self.by_hand, self.unexplained = set(said.by_hand), set(said.unexplained)
 
 

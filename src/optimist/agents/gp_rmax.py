@@ -28,24 +28,24 @@ from time import perf_counter
 import numpy as np
 
 from optimist.agents.agent import Update
-from optimist.agents.choosing import Choosing, flow_of
+from optimist.agents.choosing import Choosing
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
-from optimist.agents.packed import KnowledgeSaid, Unpacking, packed, recorded
+from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
 from optimist.agents.sleep import Sleep
 from optimist.arrays import Action, FloatArray, IntArray
 from optimist.controls import rounded
-from optimist.discretisation import Holding, Layout
+from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Arrays, Packed, imagined_by
+from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
-from optimist.planning import Flow, Lookahead, Plan, QFunction
+from optimist.planning import Flow, Lookahead, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
@@ -195,15 +195,12 @@ class GPRMaxAgent:
             knowledge = self.knowledge = replace(knowledge, drifts=())
         whole = self._begun >= knowledge.n_transitions  # the plan did not change on the way
         whole &= transition.terminated or transition.truncated
-        if (
-            knowledge.settled
-            and whole
-            and self._sleep.disappointed(knowledge, self.transitions[self._begun :])
+        if knowledge.settled and (
+            (whole and self._sleep.disappointed(knowledge, self.transitions[self._begun :]))
+            or self._sleep.strained(knowledge, self.transitions[knowledge.n_transitions :])
+            or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
+            or (begins and self._begins_unlike(knowledge, transition.state))
         ):
-            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        if knowledge.settled and isinstance(self.task, OpenTask) and self.task.surprised_by(transition):
-            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        if begins and knowledge.settled and self._begins_unlike(knowledge, transition.state):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition)
         self._tried_unknown |= uncertainty > UNKNOWN
@@ -211,6 +208,9 @@ class GPRMaxAgent:
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
+
+    def _faded(self, model: Model) -> bool:
+        return self.doubts.fade(self.transitions, self._learner, model)
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
@@ -267,14 +267,16 @@ class GPRMaxAgent:
             return True
         if self.settled_at is not None or self.n_transitions == done:
             return False
-        if self.settings.due(self.n_transitions):
-            return True
-        since = 0 if self.knowledge is None else len(self.knowledge.drifts)
-        if self.knowledge is not None and self.settings.due_again(self.n_transitions, done, since):
-            return True
-        # before an episode begins is a good time, if there is something new
         last = self.transitions[-1]
         ended = last.terminated or last.truncated
+        if self._woken and not ended:
+            return False  # the next transition says whether this was a wrong reading
+        n_drifts = 0 if self.knowledge is None else len(self.knowledge.drifts)
+        if self.settings.due(self.n_transitions) or self.settings.due_again(
+            self.n_transitions, done, n_drifts
+        ):
+            return True
+        # before an episode begins is a good time, if there is something new
         return ended and self.settings.planning.rehearse and self.n_transitions >= done + NEWS and done > 0
 
     def update(self) -> Update:
@@ -283,6 +285,8 @@ class GPRMaxAgent:
         began = perf_counter()
         box = self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
+        if previous and self._sleep.may_have_changed(previous) and self._faded(previous.model):
+            previous = replace(previous, drifts=())
         model, seen = self._learned(*had)
         drifts: tuple[Drift, ...] = ()
         same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
@@ -294,15 +298,16 @@ class GPRMaxAgent:
         settled = settings.stopping.settled(drifts) and not self._tried_unknown and not self.task.searching
         if settled and previous is not None and settings.planning.rehearse:
             news = self.n_transitions - previous.n_transitions >= NEWS  # or a small drift says nothing
-            settled = news and self._sleep.certain(model, previous.sights, seen)
+            settled = news and self._sleep.certain(self._choosing.from_seen(model, previous.sights, seen))
         before = None if previous is None or not same_box else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
-        settled = settled and self._sleep.certain(model, Sights.of(made, imagined_by(model)), seen)
+        foretold = self._choosing.from_seen(model, Sights.of(made, imagined_by(model)), seen)
+        settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
-        expectation = self._choosing.expect(model, rehearsed, seen)
+        expectation = foretold.expectation
         try_out = self._choosing.stage(model, seen)
         counts = expectation, n_updates, self.planner, try_out
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
@@ -319,7 +324,7 @@ class GPRMaxAgent:
             model=model.record(),
             settled=settled,
             rehearsal=rehearsed.record() | expectation.record() | recorded(self.task),
-            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
+            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, foretold.path),
         )
 
     def _learned(self, previous: Model | None, n_learned: int) -> tuple[Model, Transitions]:
@@ -360,36 +365,13 @@ class GPRMaxAgent:
             said = self._unpacking.said(packed[1], len(self.transitions))
             self.doubts.restore(said.marks)
             self._believe_anew(self.doubts.of(self.transitions[: said.n_transitions]))
-            self._take(self._unpacked(packed[0], said))
+            seen = self.doubts.of(self.transitions[: said.n_transitions])
+            self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken
             since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
                 self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
             )
-
-    def _unpacked(self, arrays: Arrays, said: KnowledgeSaid) -> Knowledge:
-        """What `pack` packed; a ValueError when it does not fit together, or not the transitions."""
-        seen = self.doubts.of(self.transitions[: said.n_transitions])
-        grid = self._unpacking.grid(arrays, said.layout.polished)
-        q_values = self._unpacking.q_values(arrays, grid)
-        mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
-        model = self._learner.unpack((mine, said.model), seen)
-        holding = Holding(said.layout.hold, said.layout.until_crossed)
-        layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
-        flow = flow_of(model, layout.grid, self.task)
-        leaving = None if said.leaving is None else self._choosing.leaving(seen, said.leaving)
-        if (leaving is None) != (said.leaving is None):
-            raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
-        residual = np.inf if said.plan.residual is None else said.plan.residual
-        plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
-        directly = self._choosing.directly(model, grid)
-        planned = self.planner.acting_on(plan, flow, layout, leaving=leaving, directly=directly)
-        planned = replace(planned, mean_hold=said.mean_hold)
-        drifts = tuple(one.drift() for one in said.drifts)
-        expectation = Expectation.recorded(said.expected.model_dump())
-        try_out = self._choosing.stage(model, seen)
-        counts = expectation, said.n_updates, self.planner, try_out
-        return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)

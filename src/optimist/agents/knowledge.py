@@ -50,6 +50,7 @@ class Knowledge:
             leaving=made.leaving,
             optimistic=False,
             directly=made.policy.directly if isinstance(made.policy, Between) else None,
+            noise=made.noise,
         )
         return made if better(self.try_out(made), self.try_out(plain)) else plain
 

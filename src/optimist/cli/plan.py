@@ -18,6 +18,7 @@ from optimist.planning.certificate import Certificate
 from optimist.systems.system import Recipe
 
 NEARBY_SEED = 0
+MANY_EPISODES = 200  # with noise
 
 
 Recipes = Annotated[str, typer.Option(help="'ours': the discretisation is chosen; 'paper': as printed.")]
@@ -31,6 +32,8 @@ LOOKAHEAD = "Act by trying so many steps ahead; 0 acts on interpolated Q-values.
 BackedUp = Annotated[str, typer.Option(help=f"Which Bellman backup: {', '.join(BackupName)}.")]
 CERTIFY = "Bound the distance from the optimum, controls held."
 Nearby = Annotated[int, typer.Option(help="Roll out from so many seeded starts near the paper's, too.")]
+NOISE = "Noise of every step, as a share of a usual displacement: one number, or one per coordinate."
+Noise = Annotated[str | None, typer.Option(metavar="S[,S,...]", help=NOISE)]
 PLOT = "Draw value function and policy (.png, .pdf, .svg)."
 
 
@@ -47,6 +50,7 @@ def plan(
     max_sweeps: Annotated[int, typer.Option(help="Stop after so many sweeps.")] = 2000,
     certify: Annotated[bool, typer.Option("--certify", help=CERTIFY)] = False,
     nearby: Nearby = 0,
+    noise: Noise = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)] = None,
     axes: Axes = FIRST_TWO,
     as_json: AsJson = False,
@@ -65,7 +69,7 @@ def plan(
         chosen = replace(chosen, lookahead=_at_least(0, "--lookahead", lookahead))
     _at_least(0, "--nearby", nearby)
     _known_backup(backup)
-    limits = Limits(tolerance, max_sweeps)
+    limits, shares = Limits(tolerance, max_sweeps), _shares(found, noise)
     if plot is not None:
         from optimist.views.plan_figure import check_target  # noqa: PLC0415
 
@@ -79,10 +83,11 @@ def plan(
             if np.isfinite(change):
                 say(f"sweep {sweeps}, change {change:.1e}")
 
-        made = found.plan(chosen, backup=backup, limits=limits, on_sweep=listen)
+        made = found.plan(chosen, backup=backup, limits=limits, on_sweep=listen, noise=shares)
         say("rolling out")
-        rollouts = made.roll_out(found.starts)
-        around = made.roll_out(found.nearby_starts(nearby, seed=NEARBY_SEED)) if nearby else None
+        rollouts = found.roll_out(made, found.starts)
+        around = found.roll_out(made, found.nearby_starts(nearby, seed=NEARBY_SEED)) if nearby else None
+        often = _often(found, made) if made.noise is not None else None
         say("certifying")
         certificate = made.certify() if certify else None
     if plot is not None:
@@ -90,6 +95,8 @@ def plan(
     result = _result(made, rollouts) | {"problem": found.name}
     if around is not None:
         result["nearby"] = _nearby(around)
+    if often is not None:
+        result["noise"] = often
     if certificate is not None:
         result["certificate"] = _certified(certificate)
     if plot is not None:
@@ -122,6 +129,33 @@ def _recipe(problem: Problem, name: str, nodes: str | None, spacing: str | None,
     if hold is not None:
         changed["hold"] = _at_least(1, "--hold", hold)
     return replace(recipe, grid=recipe.grid.model_copy(update=changed))
+
+
+def _shares(problem: Problem, noise: str | None) -> list[float] | None:
+    """Noise, one share per coordinate."""
+    if noise is None:
+        return None
+    if problem.system is None:
+        raise ValueError(f"--noise must be of a problem of ours; got {problem.name}. Call `optimist.plan`.")
+    n_dims = problem.task.box.n_dims
+    given = noise if "," in noise else ",".join([noise] * n_dims)
+    shares = numbers("--noise", given, n_dims, whole=False)
+    if min(shares) < 0.0:
+        raise ValueError(f"--noise must not be negative; got {noise}.")
+    return shares
+
+
+def _often(problem: Problem, made: KnownPlan) -> dict[str, Any]:
+    """What many noisy episodes come to."""
+    assert made.noise is not None
+    starts = problem.starts[np.arange(MANY_EPISODES) % len(problem.starts)]
+    totals = problem.roll_out(made, starts).total_rewards
+    return {
+        "deviations": made.noise.tolist(),
+        "episodes": MANY_EPISODES,
+        "total_reward": float(totals.mean()),
+        "spread": float(totals.std(ddof=1)),
+    }
 
 
 def _at_least(least: int, option: str, value: int) -> int:
@@ -223,6 +257,12 @@ def _print(problem: Problem, result: dict[str, Any]) -> None:
         print(
             f"  from {len(around['rollouts'])} starts nearby: mean {around['mean']:.4g}, worst "
             f"{around['worst']:.4g}, {around['terminated']} terminated"
+        )
+    if "noise" in result:
+        noisy = result["noise"]
+        print(
+            f"  with noise, {noisy['episodes']} episodes: mean {noisy['total_reward']:.4g}, "
+            f"spread {noisy['spread']:.3g}"
         )
     if "certificate" in result:
         found = result["certificate"]

@@ -81,6 +81,8 @@ def sweep_v(
     actions=None,
     ghosts=None,
     palette=None,
+    exact=None,
+    keeps=None,
 ):
     """Best action at every node; `policy` [n] keeps which, unless it is None.
 
@@ -88,6 +90,9 @@ def sweep_v(
     first action and of the last, the others mostly lie between. A tuple of as many `actions` as there are
     lets their number be known when this is compiled, which is faster. `ghosts` are second places for the
     values of nodes that have one, for the others their own. For `palette` see `terms`.
+
+    With `exact`, those are the values and `v` is what noise makes of them: X is read there. Where the node
+    `keeps` so much of its own value in it, both are changed in place, and `out` is `v`.
     """
     n_nodes = cells.shape[0]
     n_actions = uint64(cells.shape[1] if actions is None else len(actions))
@@ -98,7 +103,7 @@ def sweep_v(
     for node in range(first, last, step):
         i = uint64(node)
         p = uint64(places[i])
-        old = v[p]
+        old = v[p] if exact is None else exact[p]
         best = floor
         choice = uint64(0)
         if ahead is not None and 0 <= node + ahead * step < n_nodes:
@@ -128,7 +133,11 @@ def sweep_v(
         best = min(best, ceiling)
         if policy is not None:
             policy[i] = choice
-        out[p] = best
+        if keeps is None:
+            out[p] = best
+        else:
+            exact[p] = best
+            out[p] = v[p] + keeps * (best - old)
         if ghosts is not None and ghosts[i] != places[i]:
             out[uint64(ghosts[i])] = best
         change = max(change, abs(best - old))
@@ -136,7 +145,21 @@ def sweep_v(
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, v, ahead=None):
+def sweep_policy(
+    cells,
+    fractions,
+    rewards,
+    discounts,
+    selfs,
+    strides,
+    places,
+    bounds,
+    nodes,
+    v,
+    ahead=None,
+    exact=None,
+    keeps=None,
+):
     """The same for one given action per node (tables without action axis), in place."""
     n_nodes = cells.shape[0]
     floor, ceiling = bounds
@@ -145,7 +168,7 @@ def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, b
     for node in range(first, last, step):
         i = uint64(node)
         p = uint64(places[i])
-        old = v[p]
+        old = v[p] if exact is None else exact[p]
         if ahead is not None and 0 <= node + ahead * step < n_nodes:
             prefetch(v, uint64(cells[uint64(node + ahead * step)]), strides)
         x = rewards[i]
@@ -155,7 +178,11 @@ def sweep_policy(cells, fractions, rewards, discounts, selfs, strides, places, b
             if selfs is not None and selfs[i] > 0.0:
                 x = without_self(x, g * selfs[i], old)
         x = min(max(x, floor), ceiling)
-        v[p] = x
+        if exact is None:
+            v[p] = x
+        else:
+            exact[p] = x
+            v[p] += keeps * (x - old)
         change = max(change, abs(x - old))
     return change
 
@@ -180,8 +207,11 @@ def take_policy(cells, fractions, rewards, discounts, selfs, policy, nodes, out,
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def backup_q(cells, fractions, rewards, discounts, strides, places, bounds, nodes, v, out):
-    """out[i, a] = R + g sum_j w V_j, the Q-values that follow from V; how far their best are from V."""
+def backup_q(cells, fractions, rewards, discounts, strides, places, bounds, nodes, v, out, exact=None):
+    """out[i, a] = R + g sum_j w V_j, the Q-values that follow from V; how far their best are from V.
+
+    With `exact` those are V, and `v` is what noise makes of them.
+    """
     floor, ceiling = bounds
     first, last, _ = nodes
     change = 0.0
@@ -196,16 +226,19 @@ def backup_q(cells, fractions, rewards, discounts, strides, places, bounds, node
             x = min(max(x, floor), ceiling)
             out[i, a] = x
             best = max(best, x)
-        change = max(change, abs(best - v[uint64(places[i])]))
+        old = v[uint64(places[i])] if exact is None else exact[uint64(places[i])]
+        change = max(change, abs(best - old))
     return change
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out):
+def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out, exact=None):
     """Eq. 7; with `selfs` Eq. 7' as printed, R and g divided by 1 - g s beforehand.
 
-    `q` is padded and flat, [n_padded * n_actions + 1]: actions are read in pairs.
+    `q` is padded and flat, [n_padded * n_actions + 1]: actions are read in pairs. With `exact` those are the
+    Q-values, and `q` is what noise makes of them.
     """
+    own = q if exact is None else exact
     n_actions = uint64(cells.shape[1])
     floor, ceiling = bounds
     first, last, step = nodes
@@ -223,8 +256,8 @@ def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds
                 for b in range(uint64(0), n_actions, uint64(2)):
                     y, z = interpolate_two(q, cell + b, strides, fractions[i, a])
                     if selfs is not None:
-                        y -= selfs[i, a] * q[p + b]
-                        z -= selfs[i, a] * q[p + b + uint64(1)]
+                        y -= selfs[i, a] * own[p + b]
+                        z -= selfs[i, a] * own[p + b + uint64(1)]
                     best = max(best, y)
                     if z > best and b + uint64(1) < n_actions:
                         best = z
@@ -232,17 +265,20 @@ def sweep_q(cells, fractions, rewards, discounts, selfs, strides, places, bounds
             found[a] = min(max(x, floor), ceiling)
         # Only now: in place, the node's own old values must last until all its actions are done.
         for a in range(n_actions):
-            change = max(change, abs(found[a] - q[p + a]))
+            change = max(change, abs(found[a] - own[p + a]))
             out[p + a] = found[a]
     return change
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def sweep_q_exact(cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out):
+def sweep_q_exact(
+    cells, fractions, rewards, discounts, selfs, strides, places, bounds, nodes, q, out, exact=None
+):
     """Eq. 7 with the self-loop solved where it belongs, to the action's own term:
 
     Q_ia = max( max_{b != a} R + g X_b,  (R + g (X_a - s Q_ia)) / (1 - g s) )
     """
+    own = q if exact is None else exact
     n_actions = uint64(cells.shape[1])
     floor, ceiling = bounds
     first, last, step = nodes
@@ -254,7 +290,7 @@ def sweep_q_exact(cells, fractions, rewards, discounts, selfs, strides, places, 
             r = rewards[i, a]
             g = discounts[i, a]
             s = selfs[i, a]
-            old = q[p + a]
+            old = own[p + a]
             x = r
             if g != 0.0:
                 x = -1e300

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -21,12 +22,24 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
     at `options={"state": ...}`. A terminal state terminates; the limit of 500 steps truncates, and is
     Gymnasium's (`gymnasium.make` adds it). With `render_mode` "rgb_array" `render` returns a picture; with
     "human" every step is shown in a window.
+
+    With `noise` every step leads a little astray: a normal number is added to each coordinate, its standard
+    deviation that share of a usual displacement (one number, or one per coordinate). With `sensor_noise` the
+    state is only read so.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
 
-    def __init__(self, problem: str, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        problem: str,
+        render_mode: str | None = None,
+        noise: float | Sequence[float] = 0.0,
+        sensor_noise: float | Sequence[float] = 0.0,
+    ) -> None:
         self.system = find_system(problem)
+        self.noise, self.sensor_noise = self.system.noise(noise), self.system.noise(sensor_noise)
+        self._episode = 0  # what its noise is drawn by
         self.problem = problem
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
@@ -73,9 +86,12 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
                 raise ValueError(
                     f"The `state` to start from must lie in {self.observation_space}; got {options['state']}."
                 )
+        self._episode = (
+            int(self.np_random.integers(2**62)) if self.noise.any() or self.sensor_noise.any() else 0
+        )
         self._state, self._push = state.copy(), None
         self._show()
-        return state.copy(), {}
+        return self._read(state), {}
 
     def step(self, action: Any) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """One step of the true dynamics."""
@@ -85,11 +101,26 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
         states = self._state[np.newaxis]
         controls = control_of(task, action)[np.newaxis]
         next_states = self.system.dynamics(states, controls)
+        if self.noise.any():
+            astray = self.noise * self._normal(self._state, controls[0])
+            next_states = self.system.observation_box.clip(next_states + astray)
         reward = float(task.rewards(states, controls, next_states)[0])
         terminated = bool(task.terminal(next_states)[0])
         self._state, self._push = next_states[0], controls[0]
         self._show()
-        return next_states[0].copy(), reward, terminated, False, {}
+        return self._read(next_states[0]), reward, terminated, False, {}
+
+    def _read(self, state: FloatArray) -> FloatArray:
+        """A state as a sensor shows it.  [d]"""
+        if not self.sensor_noise.any():
+            return state.copy()
+        return np.asarray(self.system.observation_box.clip(state + self.sensor_noise * self._normal(state)))
+
+    def _normal(self, *what: FloatArray) -> FloatArray:
+        """Normal numbers [d] that follow from the episode and `what`: a run that goes on meets the same."""
+        words = np.concatenate(what).astype(np.float64).view(np.uint32)
+        stream = np.random.default_rng([self._episode, *words.tolist()])
+        return stream.standard_normal(len(self.noise))
 
     def picture(self, place: FloatArray, action: Action | None = None) -> Picture:
         """How the system looks at any place [d], and what pushes it there.  [height, width, 3]"""

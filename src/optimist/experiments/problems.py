@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ from optimist.discretisation import Discretisation
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.experiments.gymnasium_ids import make, require_id
 from optimist.learner import with_task
-from optimist.planning import BackupName, KnownPlan, Limits, plan
+from optimist.planning import BackupName, KnownPlan, Limits, Rollouts, plan, roll_out
 from optimist.planning.solve import DEFAULT_LIMITS, OnSweep
 from optimist.runs.loop import begin
 from optimist.steps import Dynamics
@@ -83,8 +83,12 @@ class Problem:
         backup: str = BackupName.V_EXACT,
         limits: Limits = DEFAULT_LIMITS,
         on_sweep: OnSweep | None = None,
+        noise: Sequence[float] | None = None,
     ) -> KnownPlan:
-        """Plan with its true dynamics: the best possible performance."""
+        """Plan with its true dynamics: the best possible performance.
+
+        `noise` is a share of a usual displacement, one per coordinate, of a problem of ours.
+        """
         if self.dynamics is None:
             raise ValueError(
                 f"The dynamics must be known to plan with them; got none for {self.name}. "
@@ -99,7 +103,15 @@ class Problem:
             backup=backup,
             limits=limits,
             on_sweep=on_sweep,
+            noise=None if noise is None or self.system is None else self.system.noise(noise),
         )
+
+    def roll_out(self, made: KnownPlan, starts: FloatArray, *, seed: int = 0) -> Rollouts:
+        """Episodes under a plan of `plan`, with the noise that was planned for, if any."""
+        if made.noise is None or self.system is None:
+            return made.roll_out(starts)
+        noise, box = made.noise, self.system.observation_box
+        return roll_out(self.task, made.dynamics, made.sights, starts, noise=noise, box=box, seed=seed)
 
     def _reset(self, count: int, seed: int) -> FloatArray:
         seen = [begin(self.env, self.task, seed, episode) for episode in range(1, count + 1)]

@@ -34,6 +34,9 @@ BIAS = (-1.0, 2.0, -8.0, 4.0)
 NOISE = (np.log(1e-5), 3.0, np.log(1e-7), np.log(1e-1))
 PRECISION = (-2.0, 2.0, -8.0, 5.0)  # centred on length scales of e, on inputs that fill [-1, 1]
 FACTOR = (0.0, 1.0, -20.0, 20.0)  # entries of M themselves
+AT_BOUND = 1e-3
+MOST_NOISE = np.log(2.0)  # where much of it is seen to be needed: a function that had to explain it would ...
+MANY = 40  # points: ... and of fewer nobody can tell
 N_SCALARS = 3
 
 MAX_ITERATIONS = 50
@@ -127,11 +130,17 @@ def fit_hyperparameters(
     starts = [default_parameters(metric, axes)]
     if warm_start is not None:
         starts.insert(0, warm_start)
-    return max((_search(data, start) for start in starts), key=lambda fit: fit.log_posterior)
+    found = max((_search(data, start) for start in starts), key=lambda fit: fit.log_posterior)
+    if found.parameters[2] < NOISE[3] - AT_BOUND or len(targets) < MANY:
+        return found
+    wide = [_search(data, start, most_noise=MOST_NOISE) for start in (found.parameters, starts[-1])]
+    return max((found, *wide), key=lambda fit: fit.log_posterior)
 
 
-def _search(data: _Data, start: FloatArray) -> Fit:
+def _search(data: _Data, start: FloatArray, *, most_noise: float | None = None) -> Fit:
     priors = _priors(data.metric, data.axes)
+    if most_noise is not None:
+        priors[2, 3] = most_noise
     bounds = list(zip(priors[:, 2], priors[:, 3], strict=True))
     start = np.clip(start, priors[:, 2], priors[:, 3])
 

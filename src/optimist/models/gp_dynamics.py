@@ -13,6 +13,7 @@ What is learned from, and what is not:
   not know the wall; the planner clips to the box.
 - Transitions that stay on an edge (a handlebar at its stop) are left out for that coordinate only: the others
   move as freely as anywhere, and without them the agent would never learn what happens there.
+- A stop inside the box, where something holds a coordinate again and again, is treated as an edge (`stops`).
 - Transitions that ended an episode are left out: the end may have cut the step short (an acrobot's stops at
   the goal), and a model that hardly knows noise bends over backwards to explain it. It is one in an episode.
 """
@@ -36,6 +37,7 @@ from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.model import Arrays, Document, ModelSettings, Packed
 from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
 from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
+from optimist.models.stops import Stops, find_stops
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
@@ -80,7 +82,7 @@ class GPDynamics:
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
             next_states[rows] += np.column_stack([regressor.mean(points) for regressor in regressors])
-        return self.box.wrap(next_states)
+        return self._held(next_states)
 
     def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
         """Successors if the model errs by `draws` [n, d] standard deviations everywhere.  [n, d]
@@ -94,7 +96,7 @@ class GPDynamics:
             for axis, regressor in enumerate(regressors):
                 mean, deviation = regressor.mean_and_deviation(points)
                 next_states[rows, axis] += mean + draws[rows, axis] * deviation
-        return self.box.wrap(next_states)
+        return self._held(next_states)
 
     def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
         """Successors, and the largest normalised variance of their coordinates.  [n, d], [n]"""
@@ -105,7 +107,7 @@ class GPDynamics:
             predicted = [regressor.predict(points) for regressor in regressors]
             next_states[rows] += np.column_stack([mean for mean, _ in predicted])
             uncertainty[rows] = np.max([variance for _, variance in predicted], axis=0)
-        return Successors(self.box.wrap(next_states), uncertainty)
+        return Successors(self._held(next_states), uncertainty)
 
     def predict_on(self, grid: Grid) -> Successors:
         """Successors of all nodes under all actions. An action without data leads nowhere, unknown."""
@@ -118,8 +120,17 @@ class GPDynamics:
         for action in range(n_actions):
             next_states[action] = nodes
             uncertainty[action] = self._fill(action, grid, rule, next_states[action])
-            next_states[action] = self.box.wrap(next_states[action])
+            next_states[action] = self._held(next_states[action])
         return Successors(next_states, uncertainty)
+
+    def _held(self, next_states: FloatArray) -> FloatArray:
+        """Wrapped, and held where the system is."""
+        return self.box.wrap(next_states if self.stops is None else self.stops(next_states))
+
+    @cached_property
+    def stops(self) -> Stops | None:
+        """Where something holds the system inside the box; None: nowhere."""
+        return find_stops(self.box, self.seen)
 
     def _fill(self, action: int, grid: Grid, rule: Knownness, next_states: FloatArray) -> FloatArray:
         """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
@@ -168,8 +179,18 @@ class GPDynamics:
             return False
         missed = np.abs(self.box.displacement(predicted, transition.next_state))
         allowed = np.array([regressor.allowance(share) for regressor in regressors])
-        free = usable(self.box, Transitions.of([transition]))[0]
+        free = usable(self.box, Transitions.of([transition]), self.stops)[0]
         return bool((missed > allowed)[free].any())
+
+    @cached_property
+    def noise(self) -> FloatArray | None:
+        """Standard deviation [d] of where a step leads, apart from what is not known; None: there is none.
+
+        Of several groups of processes the median.
+        """
+        groups = [[one.noise for one in group] for group in self.regressors if group is not None]
+        noise = np.median(groups, axis=0) if groups else np.zeros(self.box.n_dims)
+        return np.asarray(noise) if noise.any() else None
 
     @cached_property
     def _numbered(self) -> Transitions:
@@ -183,6 +204,7 @@ class GPDynamics:
             "hyperparameters": [
                 [one.parameters.tolist() for one in group or ()] for group in self.regressors
             ],
+            **({} if self.noise is None else {"noise": self.noise.tolist()}),
         }
 
     def pack(self) -> Packed:
@@ -195,12 +217,13 @@ class GPDynamics:
         return arrays, {"regressors": packed}
 
 
-def usable(box: Box, transitions: Transitions) -> BoolArray:
-    """Which coordinates of which transitions to learn from: those no edge had a hand in.  [n, d]"""
+def usable(box: Box, transitions: Transitions, stops: Stops | None = None) -> BoolArray:
+    """Which coordinates of which transitions to learn from: those no edge or stop had a hand in.  [n, d]"""
     states, next_states = transitions.states, transitions.next_states
     arrived = np.zeros(len(states), dtype=np.bool_)
     touches = np.zeros(states.shape, dtype=np.bool_)
-    for edge in (box.low, box.high):
+    held = () if stops is None else (stops.low, stops.high)
+    for edge in (box.low, box.high, *held):
         after = _on(edge, next_states, box)
         touches |= after
         arrived |= (after & ~_on(edge, states, box)).any(axis=1)
@@ -249,7 +272,7 @@ def fit_dynamics(
         and np.array_equal(previous.controls, controls)
     ):
         previous = None  # another kind of model: nothing of it fits
-    kept = usable(box, transitions)
+    kept = usable(box, transitions, find_stops(box, transitions))
     states, actions = transitions.states, transitions.actions
     displacements = box.displacement(states, transitions.next_states)
     inputs = Inputs.spanning(box, states[kept.any(axis=1)])

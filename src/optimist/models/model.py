@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from optimist.arrays import FloatArray, IntArray
 from optimist.documents import Settings
 from optimist.grid import Grid
-from optimist.steps import Imagined, Step, Successors
+from optimist.steps import Imagined, Step, Successors, shaken
 from optimist.transitions import Transition, Transitions
 
 Arrays = dict[str, NDArray[Any]]
@@ -61,14 +61,29 @@ class DrawnModel(Model, Protocol):
         ...
 
 
+@runtime_checkable
+class NoisyModel(Model, Protocol):
+    """A model that knows noise apart from what it does not know."""
+
+    @property
+    def noise(self) -> FloatArray | None:
+        """Standard deviation [d] of where a step leads; None: there is none that could be told."""
+        ...
+
+
+def noise_of(model: Model) -> FloatArray | None:
+    """What noise a model has learned of, if it learns any.  [d]"""
+    return model.noise if isinstance(model, NoisyModel) else None
+
+
 def step_of(model: Model, controls: FloatArray) -> Step:
     """The model itself as a step, under the control [n_actions, k] of each action: exact, and slow."""
     return lambda states, action: model.predict_with_uncertainty(states, controls[action : action + 1])
 
 
 def imagined_by(model: Model) -> Imagined:
-    """The model itself, to rehearse in."""
-    return lambda states, controls, _: model.predict(states, controls)
+    """The model itself, to rehearse in, noise and all."""
+    return shaken(lambda states, controls, _: model.predict(states, controls), noise_of(model))
 
 
 def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
@@ -86,7 +101,7 @@ def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
             after[here] = model.predict_drawn(states[here], controls[here], draws[rows[here]])
         return after
 
-    return imagined
+    return shaken(imagined, noise_of(model))
 
 
 class ModelLearner(Protocol):

@@ -20,7 +20,9 @@ from optimist.gp.posterior import Posterior, projected_posterior
 from optimist.grid import Grid
 from optimist.models.model import Arrays, Document
 
-NOISE_DEVIATIONS = 4.0  # standard deviations of noise that surprise nobody
+LEAST_NOISE = 5e-3  # of the spread of displacements: less is what no smooth function explains, not noise
+FEWEST_DATA = 30  # to tell noise from what was not understood yet
+NOISE_DEVIATIONS = 5.5  # standard deviations of noise that surprise nobody
 
 T = TypeVar("T")
 
@@ -84,6 +86,14 @@ class Regressor:
     def prior_variance(self) -> float:
         """Of the displacement before anything was seen, in its squared units."""
         return self.posterior.hyperparameters.prior_variance * self.target_scale**2
+
+    @property
+    def noise(self) -> float:
+        """Its standard deviation in units of displacement; 0 where what is left is no more than a misfit."""
+        if self.n_data < FEWEST_DATA:
+            return 0.0
+        share = float(self.posterior.hyperparameters.noise_variance) ** 0.5
+        return share * self.target_scale if share >= LEAST_NOISE else 0.0
 
     def allowance(self, share: float) -> float:
         """How far a displacement may be off before it surprises: a share of the usual spread, or noise."""

@@ -18,6 +18,10 @@ term gives faster sweeps:
 
 With uncertainty all of them mix in the optimistic value, (1 - C) (R + g V) + C V_MAX; only
 `eq7-printed` does so after the division (Eq. 7''), which differs for 0 < C < 1.
+
+With noise all of them read what noise makes of the values (`planning.blur`): the expectation over where a
+step leads. Of a node's own value at least the share `blur.own` of w_ii is in there, and that is solved for;
+`eq7-printed` divides by it.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
 from optimist.compiled import sweeps
+from optimist.planning.blur import Blur
 from optimist.planning.rows import NodeRange, Rows, all_rows, leading_on
 from optimist.planning.tables import Tables, optimistic
 
@@ -61,6 +66,7 @@ class Backup:
     selfs: NDArray[np.floating] | None  # [N, A], or None when self-loops are left in
     interpolates_values: bool  # V form
     kernel: Callable[..., float]
+    blur: Blur | None = None  # what noise makes of values; None: there is none
 
     @cached_property
     def rows(self) -> Rows:
@@ -97,38 +103,50 @@ class Backup:
         policy: NDArray[np.uint16] | None,
         *,
         rows: Rows | None = None,
+        exact: FloatArray | None = None,
+        keeps: float | None = None,
     ) -> float:
         """Back up a range of `rows`, which are all nodes unless given; the largest change.
 
         Ghosts must be refreshed afterwards (`rows.refresh_ghosts`).
-        `policy`, one entry per row, is filled by the V form only.
+        `policy`, one entry per row, is filled by the V form only. With noise, `values` are those that it
+        makes of the `exact` ones; see the kernels.
         """
         rows = rows or self.rows
         if not self.interpolates_values:
-            return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out)
-        more = policy, self.ahead, self.actions, rows.ghosts, rows.palette
+            noisy = () if exact is None else (exact,)
+            return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out, *noisy)
+        more: tuple[object, ...] = (policy, self.ahead, self.actions, rows.ghosts, rows.palette)
+        if exact is not None:
+            more = (*more, exact, keeps)
         return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out, *more)
 
 
 def prepare(tables: Tables, name: str) -> Backup:
-    """The backup called `name`, ready to sweep `tables`."""
+    """The backup called `name`, ready to sweep `tables`, in expectation where there is noise."""
     try:
         chosen = BackupName(name)
     except ValueError:
         known = ", ".join(BackupName)
         raise ValueError(f"`backup` must be one of {known}; got {name!r}.") from None
+    blur = Blur.of(tables.grid, tables.noise, net=True)
     if chosen is BackupName.EQ7_PRINTED:
-        return _printed(tables)
+        return _printed(tables, blur)
     tables = optimistic(tables)
     rewards, discounts = tables.rewards, tables.discounts
     if chosen is BackupName.V_PLAIN:
-        return Backup(tables, rewards, discounts, None, True, sweeps.sweep_v)
+        return Backup(tables, rewards, discounts, None, True, sweeps.sweep_v, blur)
     if chosen is BackupName.EQ7:
-        return Backup(tables, rewards, discounts, None, False, sweeps.sweep_q)
-    selfs = _towards_zero(tables.self_weights)
+        return Backup(tables, rewards, discounts, None, False, sweeps.sweep_q, blur)
+    selfs = _towards_zero(_own_weights(tables, blur))
     if chosen is BackupName.EQ7_EXACT:
-        return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q_exact)
-    return Backup(tables, rewards, discounts, selfs, True, sweeps.sweep_v)
+        return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q_exact, blur)
+    return Backup(tables, rewards, discounts, selfs, True, sweeps.sweep_v, blur)
+
+
+def _own_weights(tables: Tables, blur: Blur | None) -> FloatArray:
+    """Of each node in its own future, noise and all: at least so much.  [N, A]"""
+    return tables.self_weights if blur is None else blur.own * tables.self_weights
 
 
 def _towards_zero(weights: FloatArray) -> NDArray[np.float32]:
@@ -141,13 +159,13 @@ def _towards_zero(weights: FloatArray) -> NDArray[np.float32]:
     return np.where(rounded > weights, np.nextafter(rounded, np.float32(0.0)), rounded)
 
 
-def _printed(tables: Tables) -> Backup:
+def _printed(tables: Tables, blur: Blur | None) -> Backup:
     """Eq. 7', or with uncertainty Eq. 7'': divide first, then mix with V_MAX."""
-    selfs = tables.self_weights
+    selfs = _own_weights(tables, blur)
     division = 1.0 / np.maximum(1.0 - tables.discounts * selfs, SMALLEST_DENOMINATOR)
     rewards, discounts = tables.rewards * division, tables.discounts * division
     if tables.uncertainty is not None:
         known = 1.0 - tables.uncertainty
         rewards = known * rewards + tables.uncertainty * tables.optimistic_value
         discounts = known * discounts
-    return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q)
+    return Backup(tables, rewards, discounts, selfs, False, sweeps.sweep_q, blur)

@@ -104,6 +104,8 @@ class Between(Lookahead):
                 grid, parents
             )  # what is unknown out there promises nothing
         rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
+        if self.noise_costs is not None:
+            rewards = rewards + ~ended * self.costs_at(reached)
         counted, values = uncertainty if self.optimistic else np.zeros(size), np.empty((n, m))
         numbers = task.discount, task.optimistic_value, task.n_actions, len(self._axes[0])
         judge(rewards, ended, counted, futures, *numbers, values)
@@ -192,8 +194,13 @@ class Between(Lookahead):
         return Lookahead(self.task, self.step, self.q_function, self.depth - 1, self.optimistic, self.leaving)
 
 
-def sight(task: Task) -> int:
-    """How many steps to look ahead: over a list what is affordable; over a box with many first controls."""
+def sight(task: Task, *, noisy: bool = False) -> int:
+    """How many steps to look ahead: over a list what is affordable; over a box with many first controls.
+
+    With noise a step less: what is so far ahead will not come to pass, and every path is tried several times.
+    """
+    if noisy:
+        return max(1, sight(task) - 1)
     if task.control_box is None:
         return affordable_depth(task.n_actions)
     firsts = TRIED[task.control_box.n_dims] ** task.control_box.n_dims

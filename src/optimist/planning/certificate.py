@@ -19,6 +19,7 @@ import numpy as np
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import ONE_STEP, Holding
+from optimist.planning.blur import Blur
 from optimist.planning.policy import QFunction
 from optimist.planning.tables import follow
 from optimist.steps import Step
@@ -48,11 +49,17 @@ def certify(
     holding: Holding = ONE_STEP,
     points_per_cell: int = 2,
     seed: int = 0,
+    noise: FloatArray | None = None,
 ) -> Certificate:
-    """Residuals of `q_function` in every cell of its grid, controls held. Terminal points are left out."""
+    """Residuals of `q_function` in every cell of its grid, controls held. Terminal points are left out.
+
+    With `noise` [d] those of the equation in expectation.
+    """
     if points_per_cell < 1:
         raise ValueError(f"`points_per_cell` must be at least 1; got {points_per_cell}.")
-    edges = _cell_edges(q_function)
+    edges, blur = _cell_edges(q_function), Blur.of(q_function.grid, noise)
+    values = q_function.q_values.max(axis=1, keepdims=True)
+    future = q_function if blur is None else QFunction(q_function.grid, blur(values))
     shape = tuple(len(axis) - 1 for axis in edges)
     n_cells = prod(shape)
     stream = np.random.default_rng(seed)
@@ -65,7 +72,7 @@ def certify(
         for k in range(points_per_cell):
             within = np.full(low.shape, 0.5) if k == 0 else stream.uniform(size=low.shape)
             states = q_function.grid.box.wrap(low + within * (high - low))
-            found = _residuals(q_function, task, step, holding, states)
+            found = _residuals(q_function, future, task, step, holding, states)
             rows = slice(first, first + len(found))
             residuals[rows] = np.maximum(residuals[rows], found)
             n_points += len(found)
@@ -78,7 +85,12 @@ def certify(
 
 
 def _residuals(
-    q_function: QFunction, task: Task, step: Step, holding: Holding, states: FloatArray
+    q_function: QFunction,
+    future: QFunction,
+    task: Task,
+    step: Step,
+    holding: Holding,
+    states: FloatArray,
 ) -> FloatArray:
     """Max over actions of |Q - TQ| at each state, 0 at terminal ones.  [n]"""
     q_values, ended = q_function(states), task.terminal(states)
@@ -86,7 +98,7 @@ def _residuals(
     widths = q_function.grid.widths_at(states) if holding.until_crossed else None
     for action in range(task.n_actions):
         path = follow(task, step, states, action, holding=holding, widths=widths, ended=ended)
-        backed_up = path.rewards + path.discounts * q_function(path.ends).max(axis=1)  # Eq. 2
+        backed_up = path.rewards + path.discounts * future(path.ends).max(axis=1)  # Eq. 2
         if path.uncertainty is not None:
             backed_up += path.uncertainty * (task.optimistic_value - backed_up)
         largest = np.maximum(largest, np.abs(q_values[:, action] - backed_up))

@@ -14,6 +14,7 @@ from optimist.discretisation import Discretisation, Layout
 from optimist.given import array_of, require_callable, require_kind, whole
 from optimist.planning.backups import BackupName
 from optimist.planning.between import BENT, bend
+from optimist.planning.blur import require_noise
 from optimist.planning.certificate import Certificate, certify
 from optimist.planning.chooser import Chooser
 from optimist.planning.contest import Contest
@@ -23,7 +24,7 @@ from optimist.planning.rehearsal import Rehearsal, from_around, rehearse
 from optimist.planning.rollout import Rollouts, roll_out
 from optimist.planning.sights import Sights
 from optimist.planning.solve import DEFAULT_LIMITS, Limits, OnSweep
-from optimist.steps import Dynamics, imagined_through, known
+from optimist.steps import Dynamics, imagined_through, known, shaken
 from optimist.task import Task
 
 DEFAULT_DISCRETISATION = Discretisation()
@@ -42,15 +43,15 @@ class KnownPlan(Planned):
     @cached_property
     def sights(self) -> Sights:
         """The policy, looking as far ahead as is best from where an episode begins."""
-        return Sights.of(self, imagined_through(self.dynamics))
+        return Sights.of(self, shaken(imagined_through(self.dynamics), self.noise))
 
-    def roll_out(self, starts: FloatArray) -> Rollouts:
-        """Episodes of the system itself under the plan."""
-        return roll_out(self.task, self.dynamics, self.sights, starts)
+    def roll_out(self, starts: FloatArray, *, seed: int = 0) -> Rollouts:
+        """Episodes of the system itself under the plan, with the noise that was planned for."""
+        return roll_out(self.task, self.dynamics, self.sights, starts, noise=self.noise, seed=seed)
 
     def certify(self) -> Certificate:
         """The residual, off the nodes, of the equation that was solved (controls held and all)."""
-        return certify(self.q_function, self.task, self.step, holding=self.layout.holding)
+        return certify(self.q_function, self.task, self.step, holding=self.layout.holding, noise=self.noise)
 
 
 def plan(
@@ -63,6 +64,7 @@ def plan(
     backup: str = BackupName.V_EXACT,
     limits: Limits = DEFAULT_LIMITS,
     on_sweep: OnSweep | None = None,
+    noise: ArrayLike | None = None,
 ) -> KnownPlan:
     """Plan a task whose dynamics are known.
 
@@ -76,6 +78,8 @@ def plan(
         backup: which Bellman equation; see `optimist.planning.backups`.
         limits: tolerance and most sweeps of the solver.
         on_sweep: called after every sweep with their number and the largest change.
+        noise: standard deviation [d] of where a step leads, around what `dynamics` say; with it the plan is
+            made in expectation. None or zeros: steps lead where they say.
 
     """
     began = perf_counter()
@@ -86,6 +90,8 @@ def plan(
     depth = None if depth is None else whole("`depth`", depth)
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
+    shaking = None if noise is None else require_noise(noise, chooser.first().grid)
+    shaking = shaking if shaking is not None and shaking.any() else None
 
     def attempt(layout: Layout) -> Planned:
         planner.require_fits(layout)
@@ -98,9 +104,9 @@ def plan(
                 flow = Flow.through(layout.grid, step, task.n_actions, ended=ended)
         bent = task.control_box is not None and bend(task, dynamics, layout.grid) > BENT
         directly = dynamics if bent else None
-        return planner.plan(step, layout, through=flow, on_sweep=on_sweep, directly=directly)
+        return planner.plan(step, layout, through=flow, on_sweep=on_sweep, directly=directly, noise=shaking)
 
-    imagined = imagined_through(dynamics)
+    imagined = shaken(imagined_through(dynamics), shaking)
 
     kept, expected = attempt(chooser.first()), None
     tried: tuple[tuple[str, float], ...] = ()

@@ -11,6 +11,7 @@ from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.planning.backups import BackupName
 from optimist.planning.between import Between, sight
+from optimist.planning.blur import Blur
 from optimist.planning.flow import Flow
 from optimist.planning.leaving import Leaving
 from optimist.planning.memory import require_memory
@@ -35,6 +36,7 @@ class Planned:
     leaving: Leaving | None = None
     n_clipped: int = 0  # successors outside the planned box when it was tabulated
     mean_hold: float = 1.0  # steps that one planned step stood for
+    noise: FloatArray | None = None  # [d], standard deviation of where a step leads; None: there is none
 
     @property
     def grid(self) -> Grid:
@@ -79,22 +81,36 @@ class Planner:
         optimistic: bool = True,
         on_sweep: OnSweep | None = None,
         directly: Dynamics | None = None,
+        noise: FloatArray | None = None,
     ) -> Planned:
         """Plan through `step`, from the Q-values of an earlier plan if there was one.
 
         `through` is what acting looks ahead through, where that is something quicker than `step`. Not
         `optimistic`, what is uncertain counts as known, in the plan and in acting on it. `directly` predicts
-        controls that are not listed, where interpolating between those that are would not do.
+        controls that are not listed, where interpolating between those that are would not do. `noise` [d] is
+        the standard deviation of where a step leads: with it, all is planned in expectation.
         """
         if isinstance(step, Flow):
             step.require_fits(self.task)
         self.require_fits(layout)
         tables = tabulate(
-            layout.grid, self.task, step, holding=layout.holding, leaving=leaving, optimistic=optimistic
+            layout.grid,
+            self.task,
+            step,
+            holding=layout.holding,
+            leaving=leaving,
+            optimistic=optimistic,
+            noise=noise,
         )
         plan = solve(tables, backup=self.backup, start=start, limits=self.limits, on_sweep=on_sweep)
         made = self.acting_on(
-            plan, through or step, layout, leaving=leaving, optimistic=optimistic, directly=directly
+            plan,
+            through or step,
+            layout,
+            leaving=leaving,
+            optimistic=optimistic,
+            directly=directly,
+            noise=noise,
         )
         return replace(made, step=step, n_clipped=tables.n_clipped, mean_hold=tables.mean_hold)
 
@@ -107,16 +123,19 @@ class Planner:
         leaving: Leaving | None = None,
         optimistic: bool = True,
         directly: Dynamics | None = None,
+        noise: FloatArray | None = None,
     ) -> Planned:
         """A plan that was made before, ready to act on."""
         q_function, depth = QFunction(layout.grid, plan.q_values), layout.depth
-        depth = sight(self.task) if depth is None else depth
+        depth = sight(self.task, noisy=noise is not None) if depth is None else depth
         policy: QFunction | Lookahead = q_function
+        blur = Blur.of(layout.grid, noise) if depth else None
+        costs = None if blur is None else blur.cost(plan.q_values.max(axis=1))
         if depth and self.task.control_box is not None:
-            policy = Between(self.task, step, q_function, depth, optimistic, leaving, directly)
+            policy = Between(self.task, step, q_function, depth, optimistic, leaving, costs, directly)
         elif depth:
-            policy = Lookahead(self.task, step, q_function, depth, optimistic, leaving)
-        return Planned(self.task, layout, step, plan, q_function, policy, leaving)
+            policy = Lookahead(self.task, step, q_function, depth, optimistic, leaving, costs)
+        return Planned(self.task, layout, step, plan, q_function, policy, leaving, noise=noise)
 
     def require_fits(self, layout: Layout) -> None:
         """Raise ValueError when a layout is too large, or none for this task."""

@@ -118,6 +118,7 @@ class Lookahead:
     depth: int = 1
     optimistic: bool = True  # False: what is uncertain counts as known
     leaving: Leaving | None = None  # what lies beyond open sides
+    noise_costs: FloatArray | None = None  # [n_padded], of being there with noise instead of exactly there
 
     def __post_init__(self) -> None:
         require_affordable(self.task.n_actions, self.depth)
@@ -168,11 +169,22 @@ class Lookahead:
         reached = states.reshape(-1, n_dims)
         rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
         ended = task.terminal(reached).reshape(shape)
+        if self.noise_costs is not None:
+            rewards = rewards + ~ended * self.costs_at(reached).reshape(shape)
         q_values, first = np.empty((len(roots), task.n_actions)), slice(task.n_actions)
         numbers = task.discount, task.optimistic_value, task.n_actions
         counted = unsure if self.optimistic else np.zeros_like(unsure)
         value_backwards(rewards, ended, counted, futures, *numbers, q_values)
         return Foresight(q_values, states[:, first], unsure[:, first])
+
+    def costs_at(self, states: FloatArray) -> FloatArray:
+        """What noise costs a step that leads to `states` [n, d]: E[V(z + e)] - V(z), discounted.  [n]
+
+        At every step that is looked ahead the plan says what going astray there would come to.
+        """
+        assert self.noise_costs is not None
+        grid = self.q_function.grid
+        return self.task.discount * _interpolated(grid, self.noise_costs[:, np.newaxis], states)[:, 0]
 
     def grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
         """The tree that `Flow.grow` grows, through any step."""

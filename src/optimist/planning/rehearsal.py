@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.planning.policy import Acting, Policy, begun
-from optimist.steps import Imagined
+from optimist.steps import Imagined, Noisy
 from optimist.task import Task
 
 MOST_STARTS = 4
@@ -36,6 +36,7 @@ class Rehearsal:
     weights: FloatArray  # [n_starts], how much each start counts, 1 in all
     # [t, d], from the first start on
     path: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    spreads: FloatArray | None = None  # [n_starts], standard deviation of a single episode; None: no noise
 
     @property
     def total(self) -> float:
@@ -65,21 +66,26 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     """The same of a policy that has prepared.
 
     A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
-    expected of it.
+    expected of it. With noise several paths begin at each start, and their mean is what counts.
     """
-    box, n_starts, unsaid = task.box, len(starts.states), [np.nan] * task.controls.shape[1]
-    states = box.wrap(np.array(starts.states, dtype=np.float64))
+    noisy = imagined if isinstance(imagined, Noisy) else None
+    box, repeats, unsaid = task.box, 1 if noisy is None else noisy.repeats, [np.nan] * task.controls.shape[1]
+    n_starts = len(starts.states) * repeats
+    states = box.wrap(np.tile(np.array(starts.states, dtype=np.float64), (repeats, 1)))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen, path = [states], [states[0]]
     states = states[going]
-    for _ in range(task.imagined_steps):
+    for number in range(task.imagined_steps):
         if not going.size:
             break
-        controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, going)
+        which = going % len(starts.states)
+        controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, which)
         acted = np.isfinite(controls).all(axis=1)
         controls = np.where(acted[:, np.newaxis], controls, task.controls[-1])
         with np.errstate(all="ignore"):
-            after = imagined(states, controls, going)
+            after = imagined(states, controls, which)
+            if noisy is not None:
+                after = box.wrap(after + noisy.noise_of(number)[going // len(starts.states)])
             sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
         sound &= acted
         totals[going[~sound]] = -np.inf
@@ -95,7 +101,12 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
         path += [after[0]] if going.size and going[0] == 0 else []
         on = ~task.terminal(after)
         going, states = going[on], after[on]
-    return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
+    if noisy is None:
+        return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
+    each = totals.reshape(repeats, -1)  # by noise, by start
+    with np.errstate(invalid="ignore"):
+        spreads = np.nan_to_num(each.std(axis=0, ddof=1), nan=np.inf)
+    return Rehearsal(each.mean(axis=0), np.concatenate(seen), starts.weights, np.array(path), spreads)
 
 
 def by_rows(
@@ -113,28 +124,40 @@ def by_rows(
 
 
 class Expectation(float):
-    """A total that is expected, a number, with an interval where there is one: `low` and `high`."""
+    """A total that is expected, a number, with an interval where there is one: `low` and `high`.
+
+    With noise there is a `spread` of single episodes, too, a standard deviation.
+    """
 
     low: float | None
     high: float | None
+    spread: float | None
 
-    def __new__(cls, total: float, low: float | None = None, high: float | None = None) -> Self:
-        """Of a total and, if known, what it lies between."""
+    def __new__(
+        cls,
+        total: float,
+        low: float | None = None,
+        high: float | None = None,
+        spread: float | None = None,
+    ) -> Self:
+        """Of a total and, if known, what it lies between, and how single episodes differ from it."""
         made = super().__new__(cls, total)
         made.low = low if low is not None and np.isfinite(low) else None
         made.high = high if high is not None and np.isfinite(high) else None
+        made.spread = spread if spread is not None and np.isfinite(spread) else None
         return made
 
     def record(self) -> dict[str, float | None]:
         """As JSON says it: what is not finite is not said."""
         total = float(self) if np.isfinite(self) else None
-        return {"expected": total, "low": self.low, "high": self.high}
+        noisy = {} if self.spread is None else {"spread": self.spread}
+        return {"expected": total, "low": self.low, "high": self.high, **noisy}
 
     @classmethod
     def recorded(cls, said: Mapping[str, float | None]) -> Self:
         """The opposite of `record`: what was not said is the worst."""
         total = said["expected"]
-        return cls(-np.inf if total is None else total, said["low"], said["high"])
+        return cls(-np.inf if total is None else total, said["low"], said["high"], said.get("spread"))
 
 
 def better(challenger: Rehearsal, kept: Rehearsal) -> bool:

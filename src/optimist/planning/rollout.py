@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.planning.policy import Policy, begun
-from optimist.steps import Dynamics, successors
+from optimist.steps import NOISE_STREAM, Dynamics, successors
 from optimist.task import Task
 
 
@@ -44,8 +45,22 @@ class Rollouts:
         return f"from ({start}): total reward {row['total_reward']:.4g} in {row['steps']} steps ({end})"
 
 
-def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray) -> Rollouts:
-    """Episodes of at most `task.max_steps` steps from `starts` [n, d]."""
+def roll_out(
+    task: Task,
+    dynamics: Dynamics,
+    policy: Policy,
+    starts: FloatArray,
+    *,
+    noise: FloatArray | None = None,
+    box: Box | None = None,
+    seed: int = 0,
+) -> Rollouts:
+    """Episodes of at most `task.max_steps` steps from `starts` [n, d].
+
+    With `noise` [d], the standard deviation of where a step leads, drawn from a stream of `seed`; what it
+    moves out of the `box` that states can reach is moved to its edge.
+    """
+    stream = np.random.default_rng([seed, NOISE_STREAM])
     states = np.array(starts, dtype=np.float64)
     total_rewards = np.zeros(len(states))
     steps = np.zeros(len(states), dtype=np.int64)
@@ -58,6 +73,8 @@ def roll_out(task: Task, dynamics: Dynamics, policy: Policy, starts: FloatArray)
         before = states[running]
         controls = task.applied(acting(before, running))
         after = successors(dynamics, before, controls)
+        if noise is not None:
+            after = (box or task.box).clip(after + noise * stream.standard_normal(after.shape))
         total_rewards[running] += task.rewards(before, controls, after)
         steps[running] += 1
         states = np.full_like(states, np.nan)

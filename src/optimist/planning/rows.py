@@ -15,6 +15,7 @@ reasons:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ Arrays = tuple[NDArray[np.generic] | None, ...]  # cells, fractions, rewards, di
 WORTH_PACKING = 0.95  # of the nodes; packing costs as much as a few sweeps
 WORTH_TURNING = 0.5  # turns saved per step
 SAMPLE = 4096  # nodes looked at to count them
+BLOCKS = 2  # that a sweep cuts the nodes into
+SMALLEST_BLOCK = 100_000  # nodes times actions; below that a thread costs more than it saves
 MOST_PAIRS = 32  # of reward and discount; each entry is compared with them one by one, once
 
 
@@ -165,3 +168,19 @@ def _with_axes(grid: Grid, axes: tuple[int, ...]) -> Grid:
     return Grid(
         Box(box.low[order], box.high[order], box.periodic[order]), [grid.axes[axis] for axis in order]
     )
+
+
+def backwards(nodes: NodeRange) -> NodeRange:
+    """The same, the last first."""
+    first, last, _ = nodes
+    return last - 1, first - 1, -1
+
+
+def blocks_of(grid: Grid, n_actions: int) -> list[NodeRange]:
+    """Ranges of whole planes of the first axis; how many depends on the problem, not the machine."""
+    planes = grid.shape[0]
+    per_plane = grid.n_nodes // planes
+    affordable = max(1, grid.n_nodes * n_actions // SMALLEST_BLOCK)
+    count = min(BLOCKS, planes, affordable)
+    edges = [planes * k // count * per_plane for k in range(count + 1)]
+    return [(first, last, 1) for first, last in pairwise(edges)]

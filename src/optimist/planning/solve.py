@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
 from os import cpu_count, environ
 
@@ -37,14 +36,11 @@ from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
 from optimist.compiled import sweeps as kernels
-from optimist.grid import Grid
 from optimist.planning.backups import Backup, prepare
-from optimist.planning.rows import NodeRange, Rows
+from optimist.planning.rows import NodeRange, Rows, backwards, blocks_of
 from optimist.planning.tables import Tables
 from optimist.shown import block
 
-BLOCKS = 2
-SMALLEST_BLOCK = 100_000  # nodes times actions; below that a thread costs more than it saves
 MANY_NODES = 1_500_000  # from here on, in-place sweeps read in streams too
 MAX_EVALUATIONS = 12
 EVALUATED = 0.1  # evaluation has done its part when its change is this share of the improvement's
@@ -130,7 +126,8 @@ def solve(
     values, tolerance = _start_values(ready, start), limits.tolerance_for(ready.rewards)
     n_threads = threads or _default_threads()
     with nullcontext() if n_threads == 1 else ThreadPoolExecutor(n_threads) as pool:
-        sweeper = _InPlace(ready, values, pool) if accelerate else _Plain(ready, values, pool)
+        in_place = accelerate and (ready.blur is None or ready.interpolates_values)
+        sweeper = _InPlace(ready, values, pool) if in_place else _Plain(ready, values, pool)
         count = 0
         for change in sweeper.sweeps():
             count += 1
@@ -173,24 +170,32 @@ class _Sweeper:
         self._pool = pool
         self._rows = ready.rows
         self._values = values  # padded, in the order of the rows
-        self._blocks = _blocks(self._rows.grid, ready.tables.n_actions)
+        self._blocks = blocks_of(self._rows.grid, ready.tables.n_actions)
+        self._streams = ready.blur is None  # whether the order of axes may change
+
+    def _read(self, values: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """What sweeps read of values: with noise, what it makes of them, and themselves."""
+        blur = self._ready.blur
+        return (values, None) if blur is None else (blur.padded(values), values)
 
     def confirm(self) -> tuple[FloatArray, float]:
         """Q-values one plain backup after the values, and the largest change that backup made."""
         ready, tables = self._ready, self._ready.tables
         grid, rows = tables.grid, ready.rows
-        values = self._rows.restored(self._values)
-        blocks = _blocks(grid, tables.n_actions)
+        values, exact = self._read(self._rows.restored(self._values))
+        blocks = blocks_of(grid, tables.n_actions)
         if not ready.interpolates_values:
-            out = values.copy()
-            changes = self._together(lambda nodes: ready.sweep(nodes, values, out, None), blocks)
+            out = (values if exact is None else exact).copy()
+            changes = self._together(lambda nodes: ready.sweep(nodes, values, out, None, exact=exact), blocks)
             rows.refresh_ghosts(out)
             self._adopt(out)
             return out[:-1].reshape(-1, tables.n_actions)[grid.padded_places], max(changes)
         q_values = np.empty((grid.n_nodes, tables.n_actions))
         arrays = rows.arrays[:-1]
+        noisy = () if exact is None else (exact,)
         changes = self._together(
-            lambda nodes: kernels.backup_q(*arrays, *ready.geometry(rows), nodes, values, q_values), blocks
+            lambda nodes: kernels.backup_q(*arrays, *ready.geometry(rows), nodes, values, q_values, *noisy),
+            blocks,
         )
         return q_values, max(changes)
 
@@ -198,7 +203,7 @@ class _Sweeper:
         """Sweep these from now on."""
         if rows is not self._rows:
             self._rows = rows
-            self._blocks = _blocks(rows.grid, self._ready.tables.n_actions)
+            self._blocks = blocks_of(rows.grid, self._ready.tables.n_actions)
             self._adopt(rows.arranged(self._values))
 
     def _adopt(self, values: FloatArray) -> None:
@@ -219,7 +224,7 @@ class _Plain(_Sweeper):
         """Endlessly; the largest change of each."""
         out = self._values.copy()
         yield self._sweep(out)
-        self._go_on_with(self._ready.leading_on(in_streams=True))
+        self._go_on_with(self._ready.leading_on(in_streams=self._streams))
         out = self._values.copy()
         while True:
             before = self._values
@@ -228,9 +233,10 @@ class _Plain(_Sweeper):
 
     def _sweep(self, out: FloatArray) -> float:
         """One, into `out`, which holds the values then."""
-        ready, rows, values = self._ready, self._rows, self._values
+        ready, rows, (values, exact) = self._ready, self._rows, self._read(self._values)
         changes = self._together(
-            lambda nodes: ready.sweep(rows.span(nodes), values, out, None, rows=rows), self._blocks
+            lambda nodes: ready.sweep(rows.span(nodes), values, out, None, rows=rows, exact=exact),
+            self._blocks,
         )
         rows.refresh_ghosts(out)
         self._values = out
@@ -240,7 +246,10 @@ class _Plain(_Sweeper):
 class _InPlace(_Sweeper):
     """Gauss-Seidel sweeps in alternating directions; in the V form, policy evaluation in between.
 
-    Every block is swept in a copy of its own, against the values that the others had before.
+    Every block is swept in a copy of its own, against the values that the others had before. With noise the
+    copies are of what it makes of the values: a node's new value counts there at once, as far as it keeps its
+    own, and for its neighbours after the sweep. All that is read then lies between old values and new ones,
+    blurred, and the sweeps contract as those without noise do.
     """
 
     def __init__(self, ready: Backup, values: FloatArray, pool: ThreadPoolExecutor | None) -> None:
@@ -279,7 +288,7 @@ class _InPlace(_Sweeper):
         In place, the order of the nodes is part of the method. Where another one reads in streams it takes a
         tenth to a quarter more sweeps, and gains more than that on large grids.
         """
-        many = self._rows.grid.n_nodes > MANY_NODES
+        many = self._streams and self._rows.grid.n_nodes > MANY_NODES
         self._go_on_with(self._ready.leading_on(in_streams=many))
         if self._policy is not None and self._rows.nodes is not None:
             self._policy = self._policy[self._rows.nodes]
@@ -289,16 +298,28 @@ class _InPlace(_Sweeper):
         ready, rows = self._ready, self._rows
         policy = np.zeros(len(rows.places), dtype=np.uint16) if ready.interpolates_values else None
         self._policy = policy
-        return self._sweep(lambda nodes, own: ready.sweep(rows.span(nodes), own, own, policy, rows=rows))
+        exact, keeps = self._noisy()
+        return self._sweep(
+            lambda nodes, own: ready.sweep(
+                rows.span(nodes), own, own, policy, rows=rows, exact=exact, keeps=keeps
+            )
+        )
 
     def _evaluate(self) -> float:
         """One sweep over the actions packed by `_take_policy`; the largest change."""
         ready, rows = self._ready, self._rows
+        exact, keeps = self._noisy()
+        noisy = () if exact is None else (exact, keeps)
         return self._sweep(
             lambda nodes, own: kernels.sweep_policy(
-                *self._packed, *ready.geometry(rows), rows.span(nodes), own, ready.ahead
+                *self._packed, *ready.geometry(rows), rows.span(nodes), own, ready.ahead, *noisy
             ),
         )
+
+    def _noisy(self) -> tuple[FloatArray | None, float | None]:
+        """With noise the values themselves, and what a node keeps of its own."""
+        blur = self._ready.blur
+        return (None, None) if blur is None else (self._values, blur.own)
 
     def _take_policy(self) -> None:
         """Pack the rows of the best actions, so that `_evaluate` reads them in one stream."""
@@ -321,12 +342,20 @@ class _InPlace(_Sweeper):
 
     def _sweep(self, sweep: Callable[[NodeRange, FloatArray], float]) -> float:
         """Every block in its own copy, and then the news from the others; the largest change."""
-        spans = [block if self._forwards else _backwards(block) for block in self._blocks]
+        spans = [block if self._forwards else backwards(block) for block in self._blocks]
         self._forwards = not self._forwards
         if len(self._copies) != len(self._blocks):
-            self._copies = [self._values, *(self._values.copy() for _ in self._blocks[1:])]
+            first = self._read(self._values)[0]
+            self._copies = [first, *(first.copy() for _ in self._blocks[1:])]
         changes = self._together(sweep, spans, self._copies)
-        self._together(self._hear, range(len(self._copies)))
+        blur = self._ready.blur
+        if blur is None:
+            self._together(self._hear, range(len(self._copies)))
+            return max(changes)
+        self._rows.grid.refresh_ghosts(self._values[:-1])
+        blur.padded(self._values, self._copies[0])
+        for other in self._copies[1:]:
+            other[:] = self._copies[0]
         return max(changes)
 
     def _hear(self, listening: int) -> float:
@@ -357,18 +386,3 @@ def _every_step_counts(tables: Tables) -> bool:
     """
     endless = tables.discounts == 1.0
     return not endless.any() or bool((tables.rewards[endless] < 0.0).all())
-
-
-def _backwards(nodes: NodeRange) -> NodeRange:
-    first, last, _ = nodes
-    return last - 1, first - 1, -1
-
-
-def _blocks(grid: Grid, n_actions: int) -> list[NodeRange]:
-    """Ranges of whole planes of the first axis; how many depends on the problem, not the machine."""
-    planes = grid.shape[0]
-    per_plane = grid.n_nodes // planes
-    affordable = max(1, grid.n_nodes * n_actions // SMALLEST_BLOCK)
-    count = min(BLOCKS, planes, affordable)
-    edges = [planes * k // count * per_plane for k in range(count + 1)]
-    return [(first, last, 1) for first, last in pairwise(edges)]

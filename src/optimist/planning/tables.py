@@ -39,6 +39,7 @@ class Tables:
     value_bounds: tuple[float, float]  # values are kept between these; infinite below discount 1
     n_clipped: int  # successors that lay outside the box
     mean_hold: float = 1.0  # steps that one planned step stands for
+    noise: FloatArray | None = None  # [n_nodes, d] or [d], standard deviation of where a planned step leads
 
     @property
     def n_actions(self) -> int:
@@ -64,6 +65,7 @@ class Path(NamedTuple):
     uncertainty: FloatArray | None  # [n], of a single step; None: all known, or folded into the others
     worst: float = np.inf  # the least that a single step paid
     n_steps: int = 0  # of all paths together
+    held: FloatArray | None = None  # [n], steps of each
 
 
 def follow(
@@ -95,11 +97,12 @@ def follow(
     where = np.flatnonzero(~ended)  # which paths go on
     origins = states = states if where.size == len(states) else states.take(where, axis=0)
     total, counts, known = np.zeros(len(states)), np.ones(len(states)), np.ones(len(states))
-    last_uncertainty, n_steps = None, 0
+    last_uncertainty, n_steps, held = None, 0, np.zeros(len(ended))
     for number in range(hold if where.size else 0):
         next_states, uncertainty = require_successors(step(states, action), states)
         uncertainty = uncertainty if optimistic else None
         n_steps += len(states)
+        held[where] += 1.0
         earned = task.rewards(states, control, next_states)
         worst = min(worst, float(earned.min(initial=np.inf)))
         if uncertainty is None or hold == 1:
@@ -136,7 +139,7 @@ def follow(
     if hold == 1 and last_uncertainty is not None:
         unsure = np.zeros(len(made.ends))
         unsure[where] = last_uncertainty
-    return made._replace(uncertainty=unsure, worst=worst, n_steps=n_steps)
+    return made._replace(uncertainty=unsure, worst=worst, n_steps=n_steps, held=held)
 
 
 def tabulate(
@@ -147,6 +150,7 @@ def tabulate(
     holding: Holding = ONE_STEP,
     leaving: Leaving | None = None,
     optimistic: bool = True,
+    noise: FloatArray | None = None,
 ) -> Tables:
     """Cells, fractions, rewards and discounts of every node and action, each held as `holding` says.
 
@@ -157,6 +161,9 @@ def tabulate(
     With discount 1 values are kept above `max_steps` times the worst reward and below the optimistic value,
     since nothing else bounds the value of a state that never terminates. Not `optimistic`, what is uncertain
     counts as known. Beyond the sides that `leaving` knows to be open, values fall towards its worst.
+
+    `noise` [d] or [n_nodes, d] is the standard deviation of a single step; over a held path its variance adds
+    up, and of the actions of a node the mean counts.
     """
     if grid.n_dims != task.box.n_dims:
         raise ValueError(
@@ -168,6 +175,7 @@ def tabulate(
     rewards, discounts = np.empty(shape), np.empty(shape)
     uncertainty: FloatArray | None = None
     n_clipped, worst, n_steps, n_paths = 0, np.inf, 0, 0
+    held = np.zeros(grid.n_nodes)
     for first, last in grid.blocks(BLOCK):
         nodes = grid.nodes_between(first, last)
         ended = task.terminal(nodes)
@@ -193,6 +201,7 @@ def tabulate(
                 discounts[rows] *= 1.0 - shares
             n_clipped, worst = n_clipped + located.n_clipped, min(worst, path.worst)
             n_steps, n_paths = n_steps + path.n_steps, n_paths + int((~ended).sum())
+            held[rows[0]] += 1.0 if path.held is None else path.held
             if path.uncertainty is not None and path.uncertainty.any():
                 uncertainty = np.zeros(shape) if uncertainty is None else uncertainty
                 uncertainty[rows] = path.uncertainty
@@ -207,7 +216,17 @@ def tabulate(
         value_bounds=value_bounds(task, worst),
         n_clipped=n_clipped,
         mean_hold=n_steps / max(n_paths, 1),
+        noise=_held_noise(noise, held / task.n_actions),
     )
+
+
+def _held_noise(noise: FloatArray | None, held: FloatArray) -> FloatArray | None:
+    """Of paths that are `held` [n_nodes] for so many steps; of none where nothing leads on."""
+    if noise is None or not noise.any():
+        return None
+    if (held <= 1.0).all():
+        return noise
+    return np.asarray(noise * np.sqrt(np.maximum(held, 1.0))[:, np.newaxis])
 
 
 def value_bounds(task: Task, worst_reward: float) -> tuple[float, float]:

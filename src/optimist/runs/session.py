@@ -11,6 +11,7 @@ from optimist.given import whole
 from optimist.runs.asked import A, Asked
 from optimist.runs.copying import copied
 from optimist.runs.describe import describe_task, require_same_task, run_header, told_to
+from optimist.runs.frames import Frames
 from optimist.runs.given_environment import (
     axis_names_of,
     environment_of,
@@ -175,7 +176,8 @@ class Session(Asked[A]):
         ):
             saying: list[Callback] = [Saying(self.verbose, log_interval)] if self.verbose else []
             logging: list[Callback] = [Logging(self, logger, log_interval)] if logger else []
-            self._run(most, episodes, [bar, *saying, *logging, *callbacks])
+            drawing: list[Callback] = [Frames(self._store.directory, self.env)] if self._store else []
+            self._run(most, episodes, [bar, *saying, *logging, *drawing, *callbacks])
         return self
 
     def _count_anew(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.compiled.dynamics import STEP, STEP_ROWS, Outcome, Step, compiled_for, step_rows
 from optimist.discretisation import Discretisation
+from optimist.given import array_of
 from optimist.steps import Dynamics
 from optimist.systems import gymnasium_id
 from optimist.systems.drawing import Drawing, bars
 from optimist.task import Task
 
+USUAL_SEED, USUAL_EPISODES, USUAL_STEPS = 0, 20, 50  # of what a usual displacement is measured on
 FEW = 32  # states: handing the step to a compiled loop takes as long as stepping so many
 
 
@@ -70,6 +73,31 @@ class System:
         offsets = stream.uniform(-1.0, 1.0, size=(count, self.starts.shape[1]))
         centres = self.starts[np.arange(count) % len(self.starts)]
         return self.task.box.wrap(centres + offsets * self.start_spread)
+
+    @cached_property
+    def usual_displacement(self) -> FloatArray:
+        """Of each coordinate in a step, root mean square, under random controls from its starts.  [d]"""
+        stream, box = np.random.default_rng(USUAL_SEED), self.task.box
+        states = self.nearby_starts(USUAL_EPISODES, seed=USUAL_SEED)
+        squared, count = np.zeros(box.n_dims), 0
+        for _ in range(min(USUAL_STEPS, self.task.max_steps)):
+            controls = self.task.controls[stream.integers(self.task.n_actions, size=len(states))]
+            after = self.dynamics(states, controls)
+            squared += (box.displacement(states, after) ** 2).sum(axis=0)
+            count += len(states)
+            states = after[~self.task.terminal(after)]
+            if not len(states):
+                break
+        return np.sqrt(squared / count)
+
+    def noise(self, share: float | Sequence[float]) -> FloatArray:
+        """Standard deviations [d] of noise that is this share of a usual displacement, of each or of all."""
+        shares = array_of("`noise`", share)
+        if shares.shape not in ((), (self.task.box.n_dims,)):
+            raise ValueError(f"`noise` must be a number or one per coordinate; got shape {shares.shape}.")
+        if not (np.isfinite(shares).all() and (shares >= 0.0).all()):
+            raise ValueError(f"`noise` must be finite and not negative; got {shares.tolist()}.")
+        return np.asarray(shares * self.usual_displacement)
 
     def _stepped(self, states: FloatArray, controls: FloatArray) -> FloatArray:
         """All `states` [n, d] stepped by compiled code, which itself checks nothing.  [n, d]"""

@@ -1,0 +1,1 @@
+"""What noise does to learning and planning: python -m benchmarks.noise."""

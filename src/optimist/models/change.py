@@ -1,0 +1,82 @@
+"""Change: whether the system itself is no longer what it was (wear, a load added), and since when.
+
+A model of what was seen before says what later transitions should have been, and how unsure that is: by
+noise, and by what it did not know. A transition far outside of that is a surprise, and there are many reasons
+for one. But where the system has changed, nearly all of them are, from some transition on. So what each is
+off is counted against what would still be usual, and summed up from the last one backwards (a CUSUM): the
+largest sum says since when, and whether it is enough.
+
+What was seen before the change is then not learned from any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
+from optimist.models.model import DrawnModel, Model, noise_of
+from optimist.transitions import Transitions
+
+EPISODES = 4  # the last ones, in which a change is looked for
+FEWEST_BEFORE = 40  # transitions that a model of what was before needs
+FEWEST_SINCE = 8
+MISFIT = 0.03  # of a usual displacement: what a good model may be off
+MOST = 25.0  # squared deviations that a single transition counts at most: it may be a wrong reading
+WIDER = 9.0  # times the variance: what a change is taken to do to how far predictions are off
+ENOUGH = 20.0  # logarithm of how much likelier a change must be
+
+
+def deviations(
+    seen: Transitions, model: Model, box: Box, controls: FloatArray, usual: FloatArray
+) -> FloatArray:
+    """How far each transition is from what a model says, squared, in standard deviations.  [n, d]"""
+    applied = seen.controls(controls)
+    mean = model.predict(seen.states, applied)
+    variance = (MISFIT * usual) ** 2 + np.zeros(mean.shape)
+    noise = noise_of(model)
+    if noise is not None:
+        variance += noise**2
+    if isinstance(model, DrawnModel):
+        moved = model.predict_drawn(seen.states, applied, np.ones(mean.shape))
+        variance += box.displacement(mean, moved) ** 2
+    with np.errstate(all="ignore"):
+        squared = box.displacement(mean, seen.next_states) ** 2 / variance
+    return np.asarray(np.nan_to_num(squared, nan=MOST))
+
+
+def evidence(off: FloatArray, free: BoolArray) -> tuple[int, float]:
+    """Since which transition there is most evidence of a change, and how much: a log likelihood ratio.
+
+    Of `off` [n, d], the squared deviations; those that are not `free` [n] say nothing.
+    """
+    each = 0.5 * (1.0 - 1.0 / WIDER) * np.minimum(off, MOST) - 0.5 * np.log(WIDER)
+    sums = np.cumsum(np.where(free[:, np.newaxis], each, 0.0)[::-1], axis=0)[::-1].max(axis=1)
+    sums[max(0, len(sums) - FEWEST_SINCE + 1) :] = 0.0
+    since = int(sums.argmax())
+    return since, float(sums[since])
+
+
+def changed_at(
+    seen: Transitions,
+    free: BoolArray,
+    fit: Callable[[Transitions], Model],
+    box: Box,
+    controls: FloatArray,
+) -> int:
+    """How many of the first transitions were before a change; 0: there was none.
+
+    `free` [n] are those that an edge had no hand in. `fit` makes a model of some.
+    """
+    begins = np.flatnonzero(seen.begins)[-EPISODES:]
+    begins = begins[begins >= FEWEST_BEFORE]
+    if not begins.size or len(seen) - begins[0] < FEWEST_SINCE:
+        return 0
+    first = int(begins[0])
+    before = np.arange(len(seen)) < first
+    usual = np.quantile(np.abs(box.displacement(seen.states, seen.next_states)), 0.9, axis=0)
+    off = deviations(seen.only(~before), fit(seen.only(before)), box, controls, usual)
+    since, much = evidence(off, free[first:])
+    return first + since if much > ENOUGH else 0
