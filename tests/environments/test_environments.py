@@ -362,7 +362,7 @@ def test_noise_follows_from_the_seed_and_the_state_so_that_runs_go_on_as_they_we
                 env.unwrapped.restore(path[-1])  # type: ignore[attr-defined]
             path.append(env.step(number % 5)[0])
         paths.append(path)
-    np.testing.assert_array_equal(*paths)
+    np.testing.assert_array_equal(paths[0], paths[1])
 
 
 def test_sensors_may_be_noisy_while_the_motion_is_not() -> None:
