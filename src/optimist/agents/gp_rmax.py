@@ -201,9 +201,6 @@ class GPRMaxAgent:
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
 
-    def _faded(self, model: Model) -> bool:
-        return self.doubts.fade(self.transitions, self._learner, model)
-
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
         return self._sleep.begins_unlike(knowledge, seen, start)
@@ -275,7 +272,8 @@ class GPRMaxAgent:
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        if previous and self._sleep.may_have_changed(previous) and self._faded(previous.model):
+        looking = previous is not None and self._sleep.may_have_changed(previous)
+        if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
             previous = replace(previous, drifts=())
         model = self.doubts.learn(self.transitions, self._learner, *had)
         seen = self.doubts.of(self.transitions)
@@ -390,8 +388,7 @@ class GPRMaxAgent:
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())
-        try_out = self._choosing.stage(model, seen)
-        counts = expectation, said.n_updates, self.planner, try_out
+        counts = expectation, said.n_updates, self.planner, self._choosing.stage(model, seen)
         return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
