@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -78,39 +80,25 @@ def gymnasium_mountain_car(listed: bool) -> Env:
     )
 
 
-def mass(listed: bool) -> Env:
-    """A planar mass, any push or nine."""
-    return optimist.adapt(
-        planar_mass.PlanarMass(),
-        reward=planar_mass.reward,
-        low=planar_mass.LOW,
-        high=planar_mass.HIGH,
-        discount=0.98,
+def own(module: ModuleType, make: Callable[[], Env], discount: float) -> Callable[[bool], Env]:
+    """One of the plants beside this file, with any two controls or nine pairs."""
+    return lambda listed: optimist.adapt(
+        make(),
+        reward=module.reward,
+        low=module.LOW,
+        high=module.HIGH,
+        discount=discount,
         max_steps=60,
-        controls=planar_mass.NINE if listed else None,
-        dynamics=planar_mass.dynamics,
+        controls=module.NINE if listed else None,
+        dynamics=module.dynamics,
     )
 
 
-def tanks(listed: bool) -> Env:
-    """Two tanks, any pumping or nine."""
-    return optimist.adapt(
-        two_tanks.TwoTanks(),
-        reward=two_tanks.reward,
-        low=two_tanks.LOW,
-        high=two_tanks.HIGH,
-        discount=0.97,
-        max_steps=60,
-        controls=two_tanks.NINE if listed else None,
-        dynamics=two_tanks.dynamics,
-    )
-
-
-MEMBERS = {
+MEMBERS: dict[str, Callable[[bool], Env]] = {
     "pendulum": pendulum,
     "cart-pole": cart_pole,
     "Pendulum-v1": gymnasium_pendulum,
     "MountainCarContinuous-v0": gymnasium_mountain_car,
-    "planar-mass": mass,
-    "two-tanks": tanks,
+    "planar-mass": own(planar_mass, planar_mass.PlanarMass, 0.98),
+    "two-tanks": own(two_tanks, two_tanks.TwoTanks, 0.97),
 }

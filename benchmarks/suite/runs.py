@@ -45,7 +45,7 @@ def plan_with_truth(member: str) -> dict[str, Any]:
     task, dynamics = env.get_wrapper_attr("task"), env.get_wrapper_attr("dynamics")
     starts = [begin(env, task, 0, episode) for episode in range(1, N_PLANNED_FROM + 1)]
     made = optimist.plan(task, dynamics, starts=np.array(starts))
-    outcome = float(play(env, task, made.policy, N_PLAYED, seed=PLAY_SEED).total_rewards.mean())
+    outcome = float(play(env, task, made.sights, N_PLAYED, seed=PLAY_SEED).total_rewards.mean())
     return {
         "member": member,
         "n_dims": task.box.n_dims,

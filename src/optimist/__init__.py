@@ -1,9 +1,9 @@
 """Optimist: learns to control a low-dimensional continuous system in a handful of episodes.
 
-GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable,
-`smooth` has changes of control cost, `plan` plans with known dynamics, `check` looks whether a recorded run
-is whole, `export` writes it for other programs. Importing the package registers its environments with
-Gymnasium.
+GP-RMAX (Jung & Stone 2010) made real. `GPRMax` learns, `adapt` makes anybody's environment learnable, `find`
+one of which little or nothing is told, `smooth` has changes of control cost, `plan` plans with known
+dynamics, `check` looks whether a recorded run is whole, `export` writes it for other programs. Importing the
+package registers its environments with Gymnasium.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from optimist.box import Box
     from optimist.discretisation import Discretisation
     from optimist.environments.adapter import adapt
+    from optimist.environments.finding import find
     from optimist.environments.smooth import smooth
     from optimist.exports import export
     from optimist.grid import Grid
@@ -39,6 +40,7 @@ __all__ = [
     "adapt",
     "check",
     "export",
+    "find",
     "plan",
     "smooth",
     "__version__",
@@ -54,6 +56,7 @@ _HOMES = {
     "adapt": "optimist.environments.adapter",
     "check": "optimist.runs.check",
     "export": "optimist.exports",
+    "find": "optimist.environments.finding",
     "plan": "optimist.planning",
     "smooth": "optimist.environments.smooth",
 }

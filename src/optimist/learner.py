@@ -13,9 +13,11 @@ from optimist.agents.settings import find_agent, parse_settings
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.discretisation import Layout
+from optimist.environments.finding import find
 from optimist.given import brief, require_kind, whole
 from optimist.grid import Grid
 from optimist.models import Model
+from optimist.models.outcomes import OpenTask
 from optimist.planning import Plan, QFunction
 from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
@@ -152,7 +154,7 @@ class GPRMax(Session[GPRMaxAgent]):
                 f"{len(self._agent.transitions)} transitions{' and a record' if self._store else ''}. "
                 "`GPRMax(..., seed=...)` sets it in time."
             )
-        self._agent = GPRMaxAgent(self.task, self.settings, seed=_seed(seed))
+        self._agent = GPRMaxAgent(self._agent.told, self.settings, seed=_seed(seed))
 
     def save(self, path: str | Path) -> None:
         """Write all it has learned, its transitions and episodes too, to one file. Nothing in it can run."""
@@ -175,22 +177,23 @@ class GPRMax(Session[GPRMaxAgent]):
 def told_of(env: Environment | str | Any, task: Task | None) -> tuple[Environment | None, Task]:
     """The environment that was meant, and its task unless one is given."""
     found = environment_of(env)
-    return found, task if task is not None else task_of(found, env if isinstance(env, str) else None)
+    if task is not None:
+        return found, task
+    if found is None:
+        raise ValueError("`env` or `task` must be given; got neither.")
+    if not hasattr(found, "has_wrapper_attr"):
+        raise TypeError(f"`env` must be a Gymnasium environment; got {brief(found)}.")
+    return with_task(found)
 
 
-def task_of(env: Environment | None, name: str | None = None) -> Task:
-    """The environment's own task; `name` is its id, if it was given by that."""
-    if env is not None and not hasattr(env, "has_wrapper_attr"):
-        raise TypeError(f"`env` must be a Gymnasium environment; got {brief(env)}.")
-    if env is not None and env.has_wrapper_attr("task"):
-        task = env.get_wrapper_attr("task")
-        if isinstance(task, Task):
-            return task
-    made = "env" if name is None else f"gymnasium.make({name!r})"
-    raise ValueError(
-        "The environment must bring its task, or `task` must be given; got neither. "
-        f"`optimist.adapt({made}, reward=..., ...)` makes an environment that does."
-    )
+def with_task(env: Environment) -> tuple[Environment, Task]:
+    """An environment and its own task; what it does not say is found, and the rest left to be learned."""
+    told = env.has_wrapper_attr("task") and not env.has_wrapper_attr("found")
+    if told and isinstance(env.get_wrapper_attr("task"), Task):
+        return env, env.get_wrapper_attr("task")
+    if not env.has_wrapper_attr("found"):
+        env = find(env)
+    return env, OpenTask.of(env.get_wrapper_attr("found"))
 
 
 def _seed(seed: Any) -> int:

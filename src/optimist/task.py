@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,8 +29,9 @@ LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 
 
 def _called(function: object) -> str:
-    """What a function is called."""
-    return str(getattr(function, "__qualname__", type(function).__name__))
+    """What a function is called, or says of itself."""
+    said = getattr(function, "said", None)
+    return str(said if said is not None else getattr(function, "__qualname__", type(function).__name__))
 
 
 class Reward(Protocol):
@@ -154,9 +155,45 @@ class Task:
             return "any of " + ", ".join(f"[{low:.4g}, {high:.4g}]" for low, high in ends)
         return "; ".join(", ".join(f"{one:.4g}" for one in row) for row in self.controls)
 
+    @property
+    def searching(self) -> bool:
+        """Whether something that must be there has not been seen yet: nobody may stop learning before."""
+        return False
+
+    @property
+    def most(self) -> float:
+        """What no episode can exceed, as far as that is known: who earns it need not look for better."""
+        return np.inf
+
+    @property
+    def imagined_steps(self) -> int:
+        """How long an episode is followed in imagination."""
+        return self.max_steps
+
+    def unseen(self, states: FloatArray) -> FloatArray | None:
+        """How little is known of what is paid around `states` [n, d]: 0 to 1 [n]; None: all is known."""
+        return None
+
+    @property
+    def evidence(self) -> dict[str, str]:
+        """Where each part comes from: told, found or learned, and from what."""
+        return {}
+
+    def __str__(self) -> str:
+        rows = self._shown()
+        lines = [f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions"]
+        for name, value in rows.items():
+            if value is not None:
+                shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else value
+                lines.append(f"  {name}: {shown} ({self.evidence.get(name, 'told')})")
+        return "\n".join(lines)
+
     def _repr_html_(self) -> str:
+        return block(f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions", self._shown())
+
+    def _shown(self) -> dict[str, Any]:
         ends = "only after so many steps" if self.is_terminal is None else _called(self.is_terminal)
-        shown = {
+        return {
             "from": self.box.low,
             "to": self.box.high,
             "angles (axes from 0)": np.flatnonzero(self.box.periodic) if self.box.periodic.any() else None,
@@ -167,7 +204,6 @@ class Task:
             "optimistic value": self.optimistic_value,
             "most steps": self.max_steps,
         }
-        return block(f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions", shown)
 
     def rewards(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The reward function, its answer checked.  [n]"""

@@ -13,11 +13,10 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.discretisation import Layout
 from optimist.grid import Grid
-from optimist.models.model import Document, Packed
 from optimist.planning import Flow, Planner
 from optimist.steps import Successors
 from optimist.task import Task
-from optimist.transitions import Transition
+from tests.agents.fakes import MadeUp
 
 BOX = Box([-1.0, 10.0], [1.0, 40.0])
 GRID = Grid.uniform(BOX, [5, 4])
@@ -26,7 +25,7 @@ TASK = Task(BOX, np.array([-1.0, 0.0, 1.0]), lambda s, u, n: -1.0 - n[:, 0] ** 2
 
 
 @dataclass(frozen=True, eq=False)
-class Saying:
+class Saying(MadeUp):
     """A model that is asked at the nodes only."""
 
     on_nodes: Successors  # [n_actions, n_nodes, d], [n_actions, n_nodes]
@@ -40,15 +39,6 @@ class Saying:
 
     def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
         raise AssertionError("Nobody asked.")
-
-    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
-        return False
-
-    def record(self) -> Document:
-        return {}
-
-    def pack(self) -> Packed:
-        return {}, {}
 
 
 def sound() -> tuple[FloatArray, FloatArray]:

@@ -373,6 +373,24 @@ def test_a_surprise_wakes_an_agent_that_has_settled_and_it_learns_when_next_due(
     assert not np.array_equal(q_of(agent), before)
 
 
+def test_a_surprise_just_when_an_update_is_due_is_not_learned_from_before_it_is_judged() -> None:
+    agent = feed(made(eager(surprise=0.5)), walk(10))
+    for transition in walk(9, seed=1):
+        agent.observe(transition)
+    assert agent.settled_at == 10
+    agent.observe(surprising(walk(1)[0]))
+    assert agent.settled_at is None
+    assert agent.n_transitions == 20
+    assert not agent.due
+    ending = made(eager(surprise=0.5))  # nothing will follow that could judge it
+    for transition in [*agent.transitions[:19], replace(agent.transitions[19], truncated=True)]:
+        if ending.due:
+            ending.update()
+        ending.observe(transition)
+    assert ending.settled_at is None
+    assert ending.due
+
+
 def test_an_agent_brought_back_is_surprised_by_the_same() -> None:
     agent = feed(made(eager(surprise=0.5)), walk(10))
     settled = agent.pack()

@@ -18,12 +18,11 @@ from optimist import Box, Discretisation, GPRMax, Task
 from optimist.agents import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.grid import Grid
-from optimist.models import LEARNERS, Model, ModelSettings
+from optimist.models import LEARNERS, ModelSettings
 from optimist.models.learners import LearnerKind
-from optimist.models.model import Document, Packed
 from optimist.runs import RunStore
 from optimist.steps import Successors
-from optimist.transitions import Transition, Transitions
+from tests.agents.fakes import Learning, MadeUp
 
 MIDDLE = np.zeros(1)
 
@@ -55,7 +54,7 @@ def far_away(states: FloatArray, controls: FloatArray) -> FloatArray:
         return 1e200 * (1.0 + states**2) * controls
 
 
-class OwnModel:
+class OwnModel(MadeUp):
     """Predicts what it was made with; on grids, what is so, and it is unsure of going right."""
 
     def __init__(self, task: Task, where: Where, *, unsure: bool) -> None:
@@ -76,26 +75,6 @@ class OwnModel:
         unsure = [np.asarray(one.uncertainty) for one in found]
         return Successors(np.stack([one.next_states for one in found]), np.stack(unsure))
 
-    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
-        return False
-
-    def record(self) -> Document:
-        return {}
-
-    def pack(self) -> Packed:
-        return {}, {}
-
-
-class OwnLearner:
-    def __init__(self, task: Task, where: Where, *, unsure: bool) -> None:
-        self.model = OwnModel(task, where, unsure=unsure)
-
-    def fit(self, transitions: Transitions, previous: Any) -> Model:
-        return self.model
-
-    def unpack(self, packed: Packed, transitions: Transitions) -> Model:
-        return self.model
-
 
 MODELS: dict[str, Where] = {"sound": moved, "nan": nowhere, "explodes": away, "infinite": far_away}
 
@@ -106,8 +85,8 @@ def own_learners() -> Iterator[None]:
         for unsure in (False, True):
             LEARNERS[f"{name}, unsure" if unsure else name] = LearnerKind(
                 ModelSettings,
-                lambda task, settings, knownness, seed, where=where, unsure=unsure: OwnLearner(  # type: ignore[misc]
-                    task, where, unsure=unsure
+                lambda task, settings, knownness, seed, where=where, unsure=unsure: Learning(  # type: ignore[misc]
+                    OwnModel(task, where, unsure=unsure)
                 ),
             )
     yield

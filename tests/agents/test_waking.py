@@ -14,12 +14,12 @@ from optimist.agents import AgentSettings, GPRMaxAgent
 from optimist.agents.settings import PlanningOptions
 from optimist.arrays import BoolArray, FloatArray
 from optimist.grid import Grid
-from optimist.models import LEARNERS, Model, ModelSettings
+from optimist.models import LEARNERS, ModelSettings
 from optimist.models.drift import StoppingRule
 from optimist.models.learners import LearnerKind
-from optimist.models.model import Document, Packed
 from optimist.steps import Successors
-from optimist.transitions import Transition, Transitions
+from optimist.transitions import Transition
+from tests.agents.fakes import Learning, MadeUp
 
 LEFT, RIGHT = np.array([-0.6]), np.array([0.6])
 
@@ -40,7 +40,7 @@ def moved(states: FloatArray, controls: FloatArray) -> FloatArray:
     return states + 0.02 * controls
 
 
-class Swept:
+class Swept(MadeUp):
     """A model that is sure on the left, and on the right sure or not, or sure of being swept off."""
 
     def __init__(self, right: str) -> None:
@@ -61,33 +61,13 @@ class Swept:
         found = [self.predict(grid.nodes, control[np.newaxis]) for control in TASK.controls]
         return Successors(np.stack(found), np.zeros((2, grid.n_nodes)))
 
-    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
-        return False
-
-    def record(self) -> Document:
-        return {}
-
-    def pack(self) -> Packed:
-        return {}, {}
-
-
-class SweptLearner:
-    def __init__(self, right: str) -> None:
-        self.model = Swept(right)
-
-    def fit(self, transitions: Transitions, previous: Any) -> Model:
-        return self.model
-
-    def unpack(self, packed: Packed, transitions: Transitions) -> Model:
-        return self.model
-
 
 @pytest.fixture(autouse=True)
 def own_learners() -> Iterator[None]:
     for right in ("sure", "unsure", "swept"):
         LEARNERS[right] = LearnerKind(
             ModelSettings,
-            lambda task, settings, knownness, seed, right=right: SweptLearner(right),  # type: ignore[misc]
+            lambda task, settings, knownness, seed, right=right: Learning(Swept(right)),  # type: ignore[misc]
         )
     yield
     for right in ("sure", "unsure", "swept"):
@@ -101,7 +81,7 @@ def agent_with(right: str, *, rehearse: bool = True, **changes: Any) -> GPRMaxAg
         first_plans=(5, 10),
         replan_every=25,
         model=ModelSettings(learner=right),
-        stopping=StoppingRule(patience=1, **changes),
+        stopping=StoppingRule(**({"patience": 1} | changes)),
     )
     return GPRMaxAgent(TASK, settings, seed=0)
 
@@ -137,16 +117,21 @@ def test_a_start_unlike_any_before_wakes_where_it_may_go_badly(right: str) -> No
     assert (agent.settled_at is None) == (right == "unsure")  # a plan for there may be all that was missing
 
 
-def test_a_start_like_those_before_is_not_looked_at_twice() -> None:
-    agent = agent_with("unsure", disagreement=1e9)
-    episode(agent, RIGHT)
-    episode(agent, LEFT)
-    settled = agent.settled_at
-    assert settled is not None
+@pytest.mark.parametrize("tried", [1, 2])
+def test_a_start_that_was_tried_twice_is_not_looked_at_again(tried: int) -> None:
+    """The first episode from somewhere explores: what it says of that place may be wrong."""
+    agent = agent_with("unsure", disagreement=1e9, patience=3 + tried)
+    for _ in range(tried):
+        episode(agent, RIGHT)
+    assert agent.settled_at is None
+    for _ in range(4):
+        episode(agent, LEFT)
+    assert agent.settled_at is not None
     agent.settings.stopping.__dict__["disagreement"] = 0.5
-    for start in (RIGHT, LEFT, RIGHT - 0.04):
-        episode(agent, start)
-        assert agent.settled_at == settled
+    episode(agent, LEFT)
+    assert agent.settled_at is not None
+    episode(agent, RIGHT - 0.04)
+    assert (agent.settled_at is None) == (tried == 1)
 
 
 def test_nobody_settles_while_possible_models_disagree_on_what_will_be_earned() -> None:

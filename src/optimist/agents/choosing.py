@@ -92,7 +92,7 @@ class Choosing:
         def attempt(layout: Layout) -> Planned:
             nonlocal predicting
             began = perf_counter()
-            flow = flow_of(model, layout.grid)
+            flow = flow_of(model, layout.grid, self.task)
             predicting += perf_counter() - began
             start = None if before is None else before.spread(layout.grid)
             directly = self.directly(model, layout.grid)
@@ -101,9 +101,9 @@ class Choosing:
             )
 
         made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
-        try_out = self.stage(model, seen)
-        contest = Contest(self.chooser, attempt, try_out, seen.states)
-        if polish and self.settings.planning.rehearse:
+        polish = polish and self.settings.planning.rehearse
+        contest = Contest(self.chooser, attempt, self.stage(model, seen, sights=polish), seen.states)
+        if polish:
             return Rehearsed(contest.among_all(made), predicting)
         more = woken or bool(seen.terminated[-1] or seen.truncated[-1])
         return Rehearsed(contest.between(made, self._turns(n_updates, more=more)), predicting)
@@ -128,9 +128,11 @@ class Choosing:
         """Through which sides of the box it has been seen to leave; an episode that ended has not left."""
         return seen_leaving(self.task, seen.next_states[~seen.terminated], worst)
 
-    def stage(self, model: Model, seen: Transitions) -> TryOut:
+    def stage(self, model: Model, seen: Transitions, *, sights: bool = True) -> TryOut:
         """Where plans are tried out: in the model, from starts that were seen and around them, and, from
         those that were seen, in some models that the data leave possible, too. Each counts a third.
+
+        Without `sights` they are followed with the longest only, at a third of the price.
         """
         starts, mean = from_around(self.task, seen.states[seen.begins]), imagined_by(model)
         imagined = mean
@@ -140,6 +142,8 @@ class Choosing:
             weights = np.concatenate([2.0 * starts.weights, np.full(DRAWS, 1.0 / DRAWS)]) / 3.0
             imagined = imagined_if(model, np.concatenate([np.zeros_like(starts.states), drawn]))
             starts = Starts(states, weights, starts.n_seen)
+        if not sights:
+            return lambda made: rehearse(self.task, made.policy, imagined, starts)
         return lambda made: rehearse(self.task, Sights.of(made, mean), imagined, starts)
 
     def _draws(self, n_seen: int) -> FloatArray:
@@ -147,40 +151,54 @@ class Choosing:
         stream = np.random.default_rng([self.seed, DRAW_STREAM, n_seen])
         return stream.standard_normal((DRAWS, self.task.box.n_dims))
 
-    def agree(
-        self, model: Model, policy: Policy, starts: FloatArray, n_seen: int, *, expected: float | None = None
-    ) -> bool:
-        """Whether models that the data leave possible agree on what `policy` earns from `starts` [n, d].
-
-        None of them may say that it is much less than the model itself says, or than what is `expected`.
-        """
+    def foretell(self, model: Model, policy: Policy, starts: FloatArray, n_seen: int) -> Foretold:
+        """What `policy` earns from `starts` [n, d] in the model, and in some that the data leave possible."""
         drawn = np.zeros((1, self.task.box.n_dims))
+        imagined = imagined_by(model)
         if isinstance(model, DrawnModel):
             drawn = np.vstack([drawn, self._draws(n_seen)])
             imagined = imagined_if(model, np.tile(drawn, (len(starts), 1)))
-        else:
-            imagined = imagined_by(model)
         everywhere = Starts.alike(np.repeat(starts, len(drawn), axis=0))
-        totals = rehearse(self.task, policy, imagined, everywhere).totals.reshape(len(starts), len(drawn))
-        hoped = totals[:, 0] if expected is None else np.full(len(starts), expected)
-        allowed = self.settings.stopping.disagreement * np.abs(hoped)
-        return bool((totals.min(axis=1) >= hoped - allowed).all())
+        heard = rehearse(self.task, policy, imagined, everywhere)
+        totals, spreads = heard.totals.reshape(len(starts), len(drawn)), heard.spreads
+        return Foretold(totals, heard.path, None if spreads is None else spreads.reshape(totals.shape))
 
-    def expect(self, model: Model, rehearsed: Rehearsed, seen: Transitions) -> Expectation:
-        """What an episode will earn, with an interval from models that the data leave possible."""
-        totals = rehearsed.won.rehearsal.totals
-        n_seen = len(kinds_of(seen.states[seen.begins], self.task.box))
-        total, spreads = float(totals[:n_seen].mean()), rehearsed.won.rehearsal.spreads
-        spread = None if spreads is None else float(spreads[:n_seen].mean())
-        if not isinstance(model, DrawnModel):
+    def from_seen(self, model: Model, policy: Policy, seen: Transitions) -> Foretold:
+        """The same from all kinds of starts that were seen."""
+        return self.foretell(model, policy, kinds_of(seen.states[seen.begins], self.task.box), len(seen))
+
+
+@dataclass(frozen=True, eq=False)
+class Foretold:
+    """What a policy will earn from some starts."""
+
+    totals: FloatArray  # [n_starts, 1 + n_draws]: in the model itself, then in others that are possible
+    path: FloatArray  # [t, d], from the first start on, in the model itself
+    spreads: FloatArray | None = None  # as `totals`: what noise does to them; None: there is none
+
+    def agree(self, allowed: float, *, hoped: float | None = None) -> bool:
+        """Whether none says that it is much less than the model itself says, or than what is `hoped` for.
+
+        `allowed` is a share of that.
+        """
+        against = self.totals[:, :1] if hoped is None else np.full((1, 1), hoped)
+        return bool((self.totals >= against - allowed * np.abs(against)).all())
+
+    @property
+    def expectation(self) -> Expectation:
+        """Of an episode from any of the starts, with an interval where other models are possible."""
+        total, *drawn = self.totals.mean(axis=0).tolist()
+        spread = None if self.spreads is None else float(self.spreads[:, 0].mean())
+        if not drawn:
             return Expectation(total, spread=spread)
-        return Expectation(total, float(totals[-DRAWS:].min()), float(totals[-DRAWS:].max()), spread)
+        return Expectation(total, min(drawn), max(drawn), spread)
 
 
-def flow_of(model: Model, grid: Grid) -> Flow:
+def flow_of(model: Model, grid: Grid, task: Task | None = None) -> Flow:
     """The model seen through a grid. What it cannot say is unknown; further than a width nothing is out.
 
-    A young model may predict anything, and nobody's reward need mean anything there.
+    A young model may predict anything, and nobody's reward need mean anything there. Places where nobody
+    knows what is paid are unknown, too, however well the motion is known.
     """
     next_states, uncertainty = model.predict_on(grid)
     assert uncertainty is not None
@@ -191,4 +209,7 @@ def flow_of(model: Model, grid: Grid) -> Flow:
         nodes = np.broadcast_to(grid.nodes, next_states.shape)
         next_states = np.where(sound[:, :, np.newaxis], next_states, nodes)
         uncertainty = np.where(sound, uncertainty, 1.0)
+    unseen = None if task is None else task.unseen(grid.nodes)
+    if unseen is not None:
+        uncertainty = np.maximum(uncertainty, unseen)
     return Flow.of(grid, Successors(next_states, uncertainty))

@@ -28,22 +28,24 @@ from time import perf_counter
 import numpy as np
 
 from optimist.agents.agent import Update
-from optimist.agents.choosing import Choosing, flow_of
+from optimist.agents.choosing import Choosing
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
-from optimist.agents.packed import DriftSaid, KnowledgeSaid, Unpacking, finite
+from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
 from optimist.agents.sleep import Sleep
 from optimist.arrays import Action, FloatArray, IntArray
 from optimist.controls import rounded
-from optimist.discretisation import Holding, Layout
+from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.learners import make_learner
-from optimist.models.model import Arrays, Packed, imagined_by, noise_of
-from optimist.planning import Flow, Lookahead, Plan, QFunction
+from optimist.models.model import Packed, imagined_by
+from optimist.models.outcomes import OpenTask
+from optimist.models.readings import Readings
+from optimist.planning import Flow, Lookahead, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
@@ -61,25 +63,30 @@ class GPRMaxAgent:
     """Learns a task from its own transitions."""
 
     def __init__(self, task: Task, settings: AgentSettings, *, seed: int) -> None:
+        self.told, self.settings, self.seed = task, settings, seed
+        self.transitions: list[Transition] = []
+        self.doubts = Doubts(task)
+        self._believe(task)
+        self._woken = False  # by the last transition
+        self.knowledge: Knowledge | None = None
+        self._tried_unknown = False  # since the last update
+        self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
+        self._begun = 0  # how many transitions there were when the current episode began
+        self._looking: tuple[FloatArray, QFunction | Lookahead] | None = None  # since where, and how
+
+    def _believe(self, task: Task) -> None:
+        """Learn and plan by this task from now on: what was told, or what is believed by now."""
+        settings = self.settings
         self.task = task
-        self.settings = settings
-        self.seed = seed
         self.planner = settings.planner(task)
         self.chooser = settings.chooser(task)
         self._first = self.chooser.first()
         self.planner.require_fits(self._first)
         self._unpacking = Unpacking(settings, self.chooser, self._first)
-        self._choosing = Choosing(task, settings, seed, self.planner, self.chooser)
+        self._choosing = Choosing(task, settings, self.seed, self.planner, self.chooser)
         self._sleep = Sleep(self._choosing)
-        self.transitions: list[Transition] = []
-        self.doubts = Doubts(task)
-        self._woken = False  # by the last transition
-        self.knowledge: Knowledge | None = None
-        self._learner = make_learner(task, settings.model, settings.knownness, seed=seed)
-        self._tried_unknown = False  # since the last update
-        self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
-        self._begun = 0  # how many transitions there were when the current episode began
-        self._looking: tuple[FloatArray, QFunction | Lookahead] | None = None  # since where, and how
+        self._learner = make_learner(task, settings.model, settings.knownness, seed=self.seed)
+        self.doubts.readings = Readings(task.box, task.controls)
 
     @property
     def grid(self) -> Grid:
@@ -191,6 +198,7 @@ class GPRMaxAgent:
         if knowledge.settled and (
             (whole and self._sleep.disappointed(knowledge, self.transitions[self._begun :]))
             or self._sleep.strained(knowledge, self.transitions[knowledge.n_transitions :])
+            or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
             or (begins and self._begins_unlike(knowledge, transition.state))
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
@@ -256,44 +264,48 @@ class GPRMaxAgent:
             return True
         if self.settled_at is not None or self.n_transitions == done:
             return False
-        if self.settings.due(self.n_transitions):
-            return True
-        if self.knowledge is not None and self.settings.due_again(
-            self.n_transitions, done, len(self.knowledge.drifts)
+        last = self.transitions[-1]
+        ended = last.terminated or last.truncated
+        if self._woken and not ended:
+            return False  # the next transition says whether this was a wrong reading
+        n_drifts = 0 if self.knowledge is None else len(self.knowledge.drifts)
+        if self.settings.due(self.n_transitions) or self.settings.due_again(
+            self.n_transitions, done, n_drifts
         ):
             return True
         # before an episode begins is a good time, if there is something new
-        last = self.transitions[-1]
-        ended = last.terminated or last.truncated
         return ended and self.settings.planning.rehearse and self.n_transitions >= done + NEWS and done > 0
 
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
+        box = self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
         looking = previous is not None and self._sleep.may_have_changed(previous)
         if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
             previous = replace(previous, drifts=())
-        model = self.doubts.learn(self.transitions, self._learner, *had)
-        seen = self.doubts.of(self.transitions)
+        model, seen = self._learned(*had)
         drifts: tuple[Drift, ...] = ()
+        same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
         if previous is not None:
-            drifts = (*(() if self._woken else previous.drifts), self._drift(previous, model))
+            drift = self._drift(previous, model) if same_box else Drift(np.inf, np.inf)
+            drifts = (*(() if self._woken else previous.drifts), drift)
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
-        settled = settings.stopping.settled(drifts) and not self._tried_unknown
+        settled = settings.stopping.settled(drifts) and not self._tried_unknown and not self.task.searching
         if settled and previous is not None and settings.planning.rehearse:
             news = self.n_transitions - previous.n_transitions >= NEWS  # or a small drift says nothing
-            settled = news and self._sleep.certain(model, previous.sights, seen)
-        before = None if previous is None else previous.planned
+            settled = news and self._sleep.certain(self._choosing.from_seen(model, previous.sights, seen))
+        before = None if previous is None or not same_box else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
-        settled = settled and self._sleep.certain(model, Sights.of(made, imagined_by(model)), seen)
+        foretold = self._choosing.from_seen(model, Sights.of(made, imagined_by(model)), seen)
+        settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
-        expectation = self._choosing.expect(model, rehearsed, seen)
+        expectation = foretold.expectation
         try_out = self._choosing.stage(model, seen)
         counts = expectation, n_updates, self.planner, try_out
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
@@ -309,43 +321,32 @@ class GPRMaxAgent:
             mean_uncertainty=flow.mean_uncertainty,
             model=model.record(),
             settled=settled,
-            rehearsal=rehearsed.record() | expectation.record(),
-            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, rehearsed.won.rehearsal.path),
+            rehearsal=rehearsed.record() | expectation.record() | recorded(self.task),
+            plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, foretold.path),
         )
+
+    def _learned(self, previous: Model | None, n_learned: int) -> tuple[Model, Transitions]:
+        """The model of all that can be explained, and that; what is believed of the task follows from it."""
+        seen = self.doubts.of(self.transitions)
+        self._believe_anew(seen)
+        model = self.doubts.learn(self.transitions, self._learner, previous, n_learned)
+        learned = self.doubts.of(self.transitions)
+        if isinstance(self.told, OpenTask) and len(learned) != len(seen):
+            self._believe_anew(learned)
+            model = self._learner.fit(learned, model)
+        return model, learned
+
+    def _believe_anew(self, seen: Transitions) -> None:
+        """What is believed after `seen`; a task that was told stays what it is."""
+        if isinstance(self.told, OpenTask):
+            self._believe(self.told.after(seen))
 
     def pack(self) -> Packed | None:
         """Model and plan as arrays, the rest as numbers."""
         knowledge = self.knowledge
         if knowledge is None:
             return None
-        arrays, model = knowledge.model.pack()
-        layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
-        document = {
-            "n_transitions": knowledge.n_transitions,
-            "marks": self.doubts.pack() | {"woken": self._woken},
-            "settled": knowledge.settled,
-            "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
-            "plan": {
-                "sweeps": knowledge.plan.sweeps,
-                "residual": finite(knowledge.plan.residual),
-                "converged": bool(knowledge.plan.converged),
-            },
-            "model": model,
-            "n_updates": knowledge.n_updates,
-            "mean_hold": knowledge.planned.mean_hold,
-            "leaving": None if leaving is None else leaving.worst,
-            "expected": knowledge.expectation.record(),
-            "layout": {
-                "hold": layout.holding.most,
-                "until_crossed": layout.holding.until_crossed,
-                "depth": layout.depth,
-                "placement": layout.placement,
-                "polished": layout.polished,
-            },
-        }
-        packed = {f"model.{name}": array for name, array in arrays.items()}
-        packed |= {f"axis.{axis}": nodes for axis, nodes in enumerate(layout.grid.axes)}
-        return packed | {"q_values": knowledge.plan.q_values}, document
+        return packed(knowledge, self.doubts.pack() | {"woken": self._woken})
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""
@@ -354,42 +355,21 @@ class GPRMaxAgent:
         self._begun = int(begins[-1])
         self.knowledge, self._foreseen, self._tried_unknown = None, None, False
         self.doubts, self._woken = Doubts(self.task), False
+        if self.task is not self.told:
+            self._believe(self.told)
         if packed is None and transitions:
             self.doubts.watch(self.transitions, since=1)
         if packed is not None:
             said = self._unpacking.said(packed[1], len(self.transitions))
             self.doubts.restore(said.marks)
-            self._take(self._unpacked(packed[0], said))
+            self._believe_anew(self.doubts.of(self.transitions[: said.n_transitions]))
+            seen = self.doubts.of(self.transitions[: said.n_transitions])
+            self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken
             since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
                 self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
             )
-
-    def _unpacked(self, arrays: Arrays, said: KnowledgeSaid) -> Knowledge:
-        """What `pack` packed; a ValueError when it does not fit together, or not the transitions."""
-        seen = self.doubts.of(self.transitions[: said.n_transitions])
-        grid = self._unpacking.grid(arrays, said.layout.polished)
-        q_values = self._unpacking.q_values(arrays, grid)
-        mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
-        model = self._learner.unpack((mine, said.model), seen)
-        holding = Holding(said.layout.hold, said.layout.until_crossed)
-        layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
-        flow = flow_of(model, layout.grid)
-        leaving = None if said.leaving is None else self._choosing.leaving(seen, said.leaving)
-        if (leaving is None) != (said.leaving is None):
-            raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
-        residual = np.inf if said.plan.residual is None else said.plan.residual
-        plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
-        directly = self._choosing.directly(model, grid)
-        planned = self.planner.acting_on(
-            plan, flow, layout, leaving=leaving, directly=directly, noise=noise_of(model)
-        )
-        planned = replace(planned, mean_hold=said.mean_hold)
-        drifts = tuple(one.drift() for one in said.drifts)
-        expectation = Expectation.recorded(said.expected.model_dump())
-        counts = expectation, said.n_updates, self.planner, self._choosing.stage(model, seen)
-        return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:
         drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)

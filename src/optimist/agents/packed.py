@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
+from optimist.agents.choosing import Choosing, flow_of
+from optimist.agents.knowledge import Knowledge
 from optimist.agents.settings import AgentSettings
 from optimist.arrays import FloatArray
 from optimist.discretisation import ONE_STEP, Holding, Layout
@@ -15,11 +18,14 @@ from optimist.documents import NotNegative, Number, Said, parsed, require_array
 from optimist.given import brief
 from optimist.grid import Grid
 from optimist.models.drift import Drift
-from optimist.models.model import Arrays
-from optimist.planning import Chooser
+from optimist.models.model import Arrays, ModelLearner, Packed, noise_of
+from optimist.planning import Chooser, Plan
 from optimist.planning.between import sight
 from optimist.planning.chooser import POLISH
 from optimist.planning.memory import require_memory
+from optimist.planning.rehearsal import Expectation
+from optimist.task import Task
+from optimist.transitions import Transitions
 
 ROOM = 2.0  # by which the number of nodes may differ from the budget: it is shared out in whole nodes
 Count = Annotated[int, Field(ge=1, lt=2**63)]
@@ -169,3 +175,71 @@ class Unpacking:
         if strange:
             raise ValueError(f"The array {brief(min(strange))} must be one that agents pack; got another.")
         return require_array(arrays, "q_values", (grid.n_nodes, self.chooser.task.n_actions))
+
+    def knowledge(
+        self,
+        arrays: Arrays,
+        said: KnowledgeSaid,
+        seen: Transitions,
+        learner: ModelLearner,
+        choosing: Choosing,
+    ) -> Knowledge:
+        """What `packed` packed; a ValueError when it does not fit together, or not the transitions `seen`."""
+        grid = self.grid(arrays, said.layout.polished)
+        q_values = self.q_values(arrays, grid)
+        mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
+        model = learner.unpack((mine, said.model), seen)
+        holding = Holding(said.layout.hold, said.layout.until_crossed)
+        layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
+        flow = flow_of(model, layout.grid, choosing.task)
+        leaving = None if said.leaving is None else choosing.leaving(seen, said.leaving)
+        if (leaving is None) != (said.leaving is None):
+            raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
+        residual = np.inf if said.plan.residual is None else said.plan.residual
+        plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
+        directly = choosing.directly(model, grid)
+        planned = choosing.planner.acting_on(
+            plan, flow, layout, leaving=leaving, directly=directly, noise=noise_of(model)
+        )
+        planned = replace(planned, mean_hold=said.mean_hold)
+        drifts = tuple(one.drift() for one in said.drifts)
+        expectation = Expectation.recorded(said.expected.model_dump())
+        counts = expectation, said.n_updates, choosing.planner, choosing.stage(model, seen)
+        return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
+
+
+def packed(knowledge: Knowledge, marks: dict[str, Any]) -> Packed:
+    """Model and plan as arrays, the rest as numbers; `marks` say which transitions are not learned from."""
+    arrays, model = knowledge.model.pack()
+    layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
+    document = {
+        "n_transitions": knowledge.n_transitions,
+        "marks": marks,
+        "settled": knowledge.settled,
+        "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
+        "plan": {
+            "sweeps": knowledge.plan.sweeps,
+            "residual": finite(knowledge.plan.residual),
+            "converged": bool(knowledge.plan.converged),
+        },
+        "model": model,
+        "n_updates": knowledge.n_updates,
+        "mean_hold": knowledge.planned.mean_hold,
+        "leaving": None if leaving is None else leaving.worst,
+        "expected": knowledge.expectation.record(),
+        "layout": {
+            "hold": layout.holding.most,
+            "until_crossed": layout.holding.until_crossed,
+            "depth": layout.depth,
+            "placement": layout.placement,
+            "polished": layout.polished,
+        },
+    }
+    mine = {f"model.{name}": array for name, array in arrays.items()}
+    mine |= {f"axis.{axis}": nodes for axis, nodes in enumerate(layout.grid.axes)}
+    return mine | {"q_values": knowledge.plan.q_values}, document
+
+
+def recorded(task: Task) -> dict[str, Any]:
+    """For the record: what is believed of a task, where it was not told."""
+    return {"believed": str(task).splitlines()} if task.evidence else {}

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimist.agents.choosing import Choosing
+from optimist.agents.choosing import Choosing, Foretold
 from optimist.agents.knowledge import Knowledge
 from optimist.arrays import FloatArray
-from optimist.models import Model
 from optimist.models.change import ENOUGH, deviations, evidence
 from optimist.models.gp_dynamics import usable
 from optimist.models.model import imagined_by, noise_of
-from optimist.planning import Policy, rehearse
-from optimist.planning.rehearsal import Starts, kinds_of
+from optimist.planning import rehearse
+from optimist.planning.rehearsal import Starts
 from optimist.transitions import Transition, Transitions
 
 BAD_LUCK = 4.0  # standard deviations of what noise does to an episode: nobody is disappointed by less
@@ -25,6 +24,7 @@ FEW, RECENT = (
 )  # transitions after which a noisy model is asked whether it still holds, of the last so many
 LATELY = 8  # updates
 ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
+TRIED = 2  # episodes that began alike: the first explores, the second knows what to do
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,13 @@ class Sleep:
 
     choosing: Choosing
 
-    def certain(self, model: Model, policy: Policy, seen: Transitions) -> bool:
-        """Whether it is certain enough what `policy` earns from where episodes began."""
-        if not self.choosing.settings.planning.rehearse:
-            return True
-        starts = kinds_of(seen.states[seen.begins], self.choosing.task.box)
-        return self.choosing.agree(model, policy, starts, len(seen))
+    @property
+    def _allowed(self) -> float:
+        return self.choosing.settings.stopping.disagreement
+
+    def certain(self, foretold: Foretold) -> bool:
+        """Whether it is certain enough what a plan earns from where episodes began."""
+        return not self.choosing.settings.planning.rehearse or foretold.agree(self._allowed)
 
     def disappointed(self, knowledge: Knowledge, episode: Sequence[Transition]) -> bool:
         """Whether an episode that went by this plan earned clearly less than it should have."""
@@ -68,15 +69,16 @@ class Sleep:
         return knowledge.n_updates > n_since + 1 and n_since < LATELY
 
     def begins_unlike(self, knowledge: Knowledge, seen: Transitions, start: FloatArray) -> bool:
-        """Whether an episode from `start` [d] is like none `seen`, and may earn far less than they do.
+        """Whether hardly any episode `seen` began like one from `start` [d], and it may earn far less.
 
-        The plan may be none for there, or nobody can say how it will go.
+        The plan may be none for there, or nobody can say how it will go, or what was learned there when
+        nothing was known yet says that nothing can be done.
         """
         if not self.choosing.settings.planning.rehearse:
             return False
         box = self.choosing.task.box
         apart = np.abs(box.displacement(seen.states[seen.begins], start)) / box.widths
-        if (apart <= ALIKE).all(axis=1).any():
+        if (apart <= ALIKE).all(axis=1).sum() >= TRIED:
             return False
         asked = knowledge.model, knowledge.sights, start[np.newaxis], len(seen)
-        return not self.choosing.agree(*asked, expected=float(knowledge.expectation))
+        return not self.choosing.foretell(*asked).agree(self._allowed, hoped=float(knowledge.expectation))

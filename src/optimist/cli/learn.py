@@ -18,19 +18,23 @@ from optimist.cli.check import DIRECTORY, named
 from optimist.cli.output import print_json, progress
 from optimist.cli.problems import PROBLEM_HELP, AsJson
 from optimist.cli.watch import require_live, watched
+from optimist.experiments.gymnasium_ids import with_arguments
 from optimist.experiments.kinds import KINDS
 from optimist.experiments.online import evaluate as evaluate_run
 from optimist.experiments.online import open_run, start_run
 from optimist.experiments.problems import Problem, find_problem
 from optimist.planning import Rollouts
 from optimist.runs import Event, RunStore, Session
+from optimist.runs.health import nothing_to_learn
 from optimist.starting import was_stopped
+from optimist.task import Task
 
 SHOWN = 50  # episodes told of one by one; of more, some, evenly spread
 
 PLOT = "Draw learning curve, value function, policy, path and uncertainty (.png, .pdf, .svg)."
 NAMED = "The problem, when it is your own: its code is run only if you name it."
 RUN = "Where to record the run; by default runs/PROBLEM/AGENT/seed-S."
+ENV_ARG = "An argument of the environment, where the problem is a Gymnasium id; may be given again."
 SETTINGS = "A TOML or JSON file with settings that differ from the preset's."
 EPISODES = "Episodes the run shall have in all; by default as it was started with."
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help=PLOT)]
@@ -48,6 +52,7 @@ def learn(
     run: Annotated[str | None, typer.Option(metavar="DIR", help=RUN, show_default=False)] = None,
     preset: Annotated[str, typer.Option(help=f"Which settings: {', '.join(PRESETS)}.")] = "ours",
     settings: Annotated[Path | None, typer.Option(metavar="FILE", help=SETTINGS)] = None,
+    env_arg: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help=ENV_ARG)] = None,
     plot: Plot = None,
     axes: Axes = FIRST_TWO,
     watch: Watch = False,
@@ -59,7 +64,7 @@ def learn(
     if watch:
         require_live()
     given = named(run, "--run") if run is not None else None
-    found = find_problem(problem)
+    found = find_problem(with_arguments(problem, env_arg or []))
     shown = two_axes(found, axes)
     directory = given if given is not None else Path("runs") / found.label / agent / f"seed-{seed}"
     started = start_run(
@@ -67,6 +72,7 @@ def learn(
     )
     if not as_json:
         print(f"{found.name}: {agent} learns from nothing, seed {seed}, recorded in {directory}")
+        _say_found(started.task)
     _go_on(started, found, directory, episodes, _Picture(plot, shown), as_json, watch=watch)
 
 
@@ -163,6 +169,11 @@ def _go_on(
             print_json(result if url is None else result | {"url": url})
         else:
             _print_end(result, problem)
+            _say_found(run.task)
+        if run.task.evidence:
+            nothing = nothing_to_learn(run.transitions if run.num_timesteps else None, len(run.episodes))
+            if nothing is not None:
+                raise ValueError(nothing)
         if url is not None and not as_json and sys.stdin.isatty():
             run.close()
             with suppress(EOFError, KeyboardInterrupt):
@@ -238,6 +249,12 @@ def _print_evaluation(result: dict[str, Any]) -> None:
     print(f"{result['problem']}: greedy episodes after {result['transitions']} transitions")
     for row in result["episodes"]:
         print(f"  {Rollouts.told(row)}")
+
+
+def _say_found(task: Task) -> None:
+    """What was found before the first transition, where not all was told."""
+    if task.evidence:
+        print("\n".join(f"  {line}" for line in str(task).splitlines()))
 
 
 def _at_least_one(episodes: int) -> None:

@@ -15,7 +15,9 @@ from optimist.systems.system import System
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-PROBLEM_HELP = f"{', '.join(SYSTEMS)}, or your own: FILE.py:FUNCTION, which returns an environment."
+PROBLEM_HELP = (
+    f"{', '.join(SYSTEMS)}, or your own: FILE.py:FUNCTION, which returns an environment; or a Gymnasium id."
+)
 
 
 def problems(as_json: AsJson = False) -> None:

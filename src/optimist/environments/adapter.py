@@ -142,7 +142,8 @@ def adapt(
         raise ValueError(
             "`reward` must be a function (states [n, d], controls [n, k] or [1, k], next_states [n, d]) -> "
             "[n]; got none. The planner evaluates the reward in states that were never visited, so what "
-            "`env.step` pays is not enough: write down the formula that the environment uses."
+            "`env.step` pays is not enough: write down the formula that the environment uses, or have it "
+            "learned: `optimist.find(env)`."
         )
     box = find_box(env.observation_space, low=low, high=high, periodic=periodic, mapped=state is not None)
     task = Task(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from optimist.arrays import FloatArray
+from optimist.experiments.gymnasium_ids import is_registered
 from optimist.experiments.kinds import find_kind
 from optimist.experiments.problems import Problem, find_problem
 from optimist.given import blamed, brief
@@ -51,7 +52,7 @@ def open_run(run: Path, problem: str | None = None, *, writing: bool) -> tuple[S
     if agent is None:
         raise RunError(f"The record of the run in {run} is damaged: no agent.")
     if problem is None:
-        if recorded not in SYSTEMS:
+        if recorded not in SYSTEMS and not is_registered(str(recorded)):
             raise ValueError(
                 f"The problem of the run in {run} must be named again, since it is somebody's own code "
                 f"({brief(recorded)}): --problem FILE.py:FUNCTION; got none."
@@ -77,13 +78,13 @@ def evaluate(
 
 def _evaluated(run: Session[Any], problem: Problem, n_random: int, seed: int) -> list[tuple[str, Rollouts]]:
     if problem.system is None:
-        found = [("reset", play(problem.env, problem.task, run.policy, PLAYED, seed=seed))]
+        found = [("reset", play(problem.env, run.task, run.policy, PLAYED, seed=seed))]
     else:
         found = [("paper", _followed(problem, run.policy, problem.starts))]
     if n_random:
         stream = np.random.default_rng([seed, n_random])
         states = stream.uniform(run.box.low, run.box.high, size=(n_random, run.box.n_dims))
-        states = states[~problem.task.terminal(states)]
+        states = states[~run.task.terminal(states)]
         found.append(("random", _followed(problem, run.policy, states)))
     return found
 

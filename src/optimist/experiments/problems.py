@@ -1,4 +1,4 @@
-"""Problem: something to learn, ours by name or anybody's as FILE.py:FUNCTION.
+"""Problem: something to learn, ours by name, or anybody's as FILE.py:FUNCTION or by its Gymnasium id.
 
 A file is the user's own code. It is run because the user named it, on the command line or in a campaign, and
 never because a recorded run does: a record only says what its problem was called.
@@ -22,7 +22,8 @@ import numpy as np
 from optimist.arrays import FloatArray
 from optimist.discretisation import Discretisation
 from optimist.environments.system_environment import SystemEnvironment
-from optimist.learner import task_of
+from optimist.experiments.gymnasium_ids import make, require_id
+from optimist.learner import with_task
 from optimist.planning import BackupName, KnownPlan, Limits, Rollouts, plan, roll_out
 from optimist.planning.solve import DEFAULT_LIMITS, OnSweep
 from optimist.runs.loop import begin
@@ -52,7 +53,7 @@ class Problem:
     @property
     def label(self) -> str:
         """Its name as a part of a path: my_robot.make_env."""
-        return self.name.replace(".py:", ".")
+        return label_of(self.name)
 
     @property
     def recipes(self) -> Mapping[str, Recipe]:
@@ -117,12 +118,19 @@ class Problem:
         return np.unique(seen, axis=0)
 
 
+def label_of(name: str) -> str:
+    """A problem's name as a part of a path: my_robot.make_env, ALE.Pong-v5, CartPole-v1.x=1."""
+    return re.sub(r"[^\w.=+-]+", ".", name.replace(".py:", ".")).strip(".")
+
+
 def find_problem(text: str) -> Problem:
-    """The problem called `text`: one of ours, or what the function in FILE.py:FUNCTION returns."""
+    """The problem called `text`: one of ours, what the function in FILE.py:FUNCTION returns, or an id."""
     require_problem(text)
     if OWN.fullmatch(text):
         file, _, function = text.rpartition(":")
         return _own_problem(Path(file), function)
+    if text not in SYSTEMS:
+        return _described(text, make(text))
     system = find_system(text)
     return Problem(text, SystemEnvironment(text), system.task, system.axis_names, system.dynamics, system)
 
@@ -134,9 +142,7 @@ def require_problem(text: str) -> None:
         if not Path(file).is_file():
             raise ValueError(f"The file of a problem must exist; got {file}.")
     elif text not in SYSTEMS:
-        raise ValueError(
-            f"The problem must be one of {', '.join(SYSTEMS)}, or your own as FILE.py:FUNCTION; got {text!r}."
-        )
+        require_id(text)
 
 
 def _own_problem(file: Path, function: str) -> Problem:
@@ -144,14 +150,19 @@ def _own_problem(file: Path, function: str) -> Problem:
     made = _called(file, function)
     if not isinstance(made, gymnasium.Env):
         got = " ".join(repr(made).split())
-        raise ValueError(f"{text} must return an environment, made by `optimist.adapt`; got {got}.")
-    task = task_of(made)
+        raise ValueError(f"{text} must return an environment; got {got}.")
+    return _described(text, made, source=f"{file}:{function}")
+
+
+def _described(text: str, made: gymnasium.Env[Any, Any], source: str | None = None) -> Problem:
+    """An environment with its task, and what else it says of itself."""
+    made, task = with_task(made)
     known: dict[str, Any] = {
         name: made.get_wrapper_attr(name) if made.has_wrapper_attr(name) else None
         for name in ("axis_names", "dynamics")
     }
     names = known["axis_names"] or tuple(f"coordinate {axis}" for axis in range(task.box.n_dims))
-    return Problem(text, made, task, tuple(names), known["dynamics"], source=f"{file}:{function}")
+    return Problem(text, made, task, tuple(names), known["dynamics"], source=source)
 
 
 def _called(file: Path, function: str) -> object:

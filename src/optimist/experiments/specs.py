@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from optimist.agents import PRESETS
 from optimist.documents import LARGEST, Seed, first_error, read_document
 from optimist.experiments.kinds import KINDS
-from optimist.experiments.problems import require_problem
+from optimist.experiments.problems import label_of, require_problem
 
 MOST_RUNS = 100_000  # of an experiment
 
@@ -52,7 +52,7 @@ class RunSpec(_Data):
     @property
     def id(self) -> str:
         """Such as figure4/mountain-car/gp-rmax-exp/seed-3."""
-        label = Path(self.problem).name.replace(".py:", ".")
+        label = label_of(Path(self.problem).name if ".py:" in self.problem else self.problem)
         return f"{self.experiment}/{label}/{self.agent}/seed-{self.seed}"
 
     def directory(self, root: Path) -> Path:

@@ -53,6 +53,8 @@ class Contest:
         return Won(first, heard, ((first.layout.name, heard.total),))
 
     def _challenged(self, won: Won, kind: str, wins: Callable[[Rehearsal, Rehearsal], bool]) -> Won:
+        if won.rehearsal.totals.min() >= self.chooser.task.most:
+            return won  # nobody can do better
         states = np.concatenate([self.visited, won.rehearsal.states])
         layout = self.chooser.challenger(kind, won.planned, states)
         if layout is None:

@@ -75,7 +75,7 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen, path = [states], [states[0]]
     states = states[going]
-    for number in range(task.max_steps):
+    for number in range(task.imagined_steps):
         if not going.size:
             break
         which = going % len(starts.states)

@@ -25,7 +25,7 @@ from optimist.agents.agent import Agent
 from optimist.given import GivenError, blamed, brief, one_line, told
 from optimist.models.model import Arrays, Packed
 from optimist.planning.memory import available_bytes
-from optimist.runs.describe import describe_task, require_same_task
+from optimist.runs.describe import describe_task, require_same_task, told_to
 from optimist.runs.errors import DamagedError
 from optimist.runs.files import AGENT, is_there, replace_file
 from optimist.runs.headers import (
@@ -197,7 +197,7 @@ def _document(agent: Agent) -> dict[str, Any]:
         "format_version": AGENT_FORMAT,
         "settings": agent.settings.model_dump(mode="json"),
         "seed": agent.seed,
-        "task": describe_task(agent.task),
+        "task": describe_task(told_to(agent)),
     }
 
 

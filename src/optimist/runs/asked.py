@@ -12,6 +12,7 @@ from optimist.agents.agent import Agent
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.controls import rounded
+from optimist.given import array_of
 from optimist.planning import Policy
 from optimist.planning.sights import remembered
 from optimist.runs.given_environment import OnlyOne, spaces_of, states_of
@@ -112,7 +113,8 @@ class Asked(Generic[A]):
 
     def get_env(self) -> Any:
         """The environment that it learns in, as it was given; None without one."""
-        return self.env.vector if isinstance(self.env, OnlyOne) else self.env
+        given = self.env.env if hasattr(self.env, "observing") else self.env  # type: ignore[union-attr]
+        return given.vector if isinstance(given, OnlyOne) else given
 
     def get_vec_normalize_env(self) -> None:
         """None: observations are states as they are. Callbacks of Stable-Baselines3 ask for it."""
@@ -143,4 +145,11 @@ class Asked(Generic[A]):
         return self._agent.settled_at
 
     def _states(self, observations: ArrayLike) -> FloatArray:
+        """States as they are, or as they come of what the environment itself shows."""
+        observing = getattr(self.env, "observing", None)
+        if observing is not None and not observing.is_identity:
+            given = array_of("Observations", observations)
+            if given.shape[-1:] == (observing.n_observed,):
+                rows = [observing(row) for row in np.atleast_2d(given)]
+                observations = np.array(rows).reshape(*given.shape[:-1], -1)
         return states_of(self.task, observations)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from optimist.agents.agent import Agent
 from optimist.box import Box
 from optimist.given import brief
 from optimist.task import Task
@@ -24,6 +25,12 @@ def run_header(
         "settings": settings.model_dump(mode="json"),
         "task": describe_task(task),
     }
+
+
+def told_to(agent: Agent) -> Task:
+    """What an agent was told before its first transition, whatever it believes by now."""
+    told: Task = getattr(agent, "told", agent.task)
+    return told
 
 
 def describe_task(task: Task) -> dict[str, Any]:

@@ -19,10 +19,11 @@ LOG, INDEX, JOURNAL = (f"{RECORD}-{kind}" for kind in ("wal", "shm", "journal"))
 AGENT = "agent.optimist"
 WITNESS = "run.head"
 MAPS = "run.maps"
+FRAME = "run.frame"
 # what a run consists of, or may have left behind when it was stopped
 NAMES = (
     RECORD, f"{RECORD}.new", f"{RECORD}.new-wal", f"{RECORD}.new-shm", f"{RECORD}.new-journal",
-    LOG, INDEX, JOURNAL, AGENT, f"{AGENT}.new", WITNESS, MAPS,
+    LOG, INDEX, JOURNAL, AGENT, f"{AGENT}.new", WITNESS, MAPS, FRAME, f"{FRAME}.new",
 )  # fmt: skip
 
 CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)

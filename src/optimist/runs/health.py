@@ -48,6 +48,19 @@ def complaints(
     return found + _disappointed(episodes)
 
 
+def nothing_to_learn(seen: Transitions | None, n_episodes: int) -> str | None:
+    """What to say of an environment that pays the same whatever is done, and never ends; None: nothing."""
+    if seen is None or len(seen) < FEWEST or n_episodes < LAST or seen.terminated.any():
+        return None
+    if float(np.ptp(seen.rewards)) > 0.0:
+        return None
+    return (
+        "An environment must pay for something, or end, or there is nothing to learn; got "
+        f"{seen.rewards[0]:g} for each of {len(seen)} transitions in {n_episodes} episodes, and no end. Is "
+        "it paid for something far away? More episodes go on looking for it; a reward that is told is known."
+    )
+
+
 class Complaining:
     """Warns of every kind once."""
 

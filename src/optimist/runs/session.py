@@ -10,7 +10,8 @@ from optimist.agents.doubts import UNEXPLAINED
 from optimist.given import whole
 from optimist.runs.asked import A, Asked
 from optimist.runs.copying import copied
-from optimist.runs.describe import describe_task, require_same_task, run_header
+from optimist.runs.describe import describe_task, require_same_task, run_header, told_to
+from optimist.runs.frames import Frames
 from optimist.runs.given_environment import (
     axis_names_of,
     environment_of,
@@ -81,7 +82,7 @@ class Session(Asked[A]):
         if not str(run):
             raise ValueError("`run` must name a directory; got ''.")
         agent = self._agent
-        header = run_header(self._name, self._problem, agent.task, agent.settings, seed=agent.seed)
+        header = run_header(self._name, self._problem, told_to(agent), agent.settings, seed=agent.seed)
         header |= {"episodes": episodes or 1} | axis_names_of(self.env)
         self._store = RunStore.create(Path(run), header)
 
@@ -175,7 +176,8 @@ class Session(Asked[A]):
         ):
             saying: list[Callback] = [Saying(self.verbose, log_interval)] if self.verbose else []
             logging: list[Callback] = [Logging(self, logger, log_interval)] if logger else []
-            self._run(most, episodes, [bar, *saying, *logging, *callbacks])
+            drawing: list[Callback] = [Frames(self._store.directory, self.env)] if self._store else []
+            self._run(most, episodes, [bar, *saying, *logging, *drawing, *callbacks])
         return self
 
     def _count_anew(self) -> None:
@@ -255,7 +257,7 @@ class Session(Asked[A]):
         env = found
         require_actions(env, self.task)
         if env.has_wrapper_attr("task"):
-            require_same_task(describe_task(self.task), env.get_wrapper_attr("task"), "this agent")
+            require_same_task(describe_task(told_to(self._agent)), env.get_wrapper_attr("task"), "this agent")
         self._abandon()
         self._events, self.env = None, env
 

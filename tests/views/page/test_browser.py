@@ -15,7 +15,8 @@ from optimist import Box, GPRMax
 from optimist.agents.plan_map import PlanMap
 from optimist.grid import Grid
 from optimist.planning import QFunction
-from optimist.runs.files import RECORD
+from optimist.runs.files import FRAME, RECORD
+from optimist.runs.frames import keep_frame
 from optimist.runs.maps import packed
 from optimist.views.page.report import write_report
 from tests.runs.recording import learned, made, with_header, write_bytes_at
@@ -291,6 +292,23 @@ def test_a_report_shows_the_same_without_network(browser: Browser, finished: Pat
     words = browser.words() + browser.run("return document.body.textContent")
     assert "gymnasium" in words  # versions
     assert "mean_drift_tolerance" in words  # settings
+
+
+def test_a_system_that_draws_itself_is_shown_as_it_does(browser: Browser, tmp_path: Path) -> None:
+    directory = learned(tmp_path / "run", problem="line", steps=20)
+    asked = "return document.querySelector('section[aria-label=\"The system itself\"]')?.hidden"
+    with shown(browser, directory):
+        browser.until(MAPPED)
+        assert browser.run(asked) is True
+    keep_frame(directory / FRAME, np.full((30, 40, 3), 200, dtype=np.uint8))
+    write_report(directory, tmp_path / "run.html")
+    for address in (None, (tmp_path / "run.html").as_uri()):
+        with shown(browser, directory):
+            if address is not None:
+                browser.open(address)
+            browser.until(MAPPED)
+            browser.until("return document.querySelector('img')?.naturalWidth === 40")
+            assert browser.run(asked) is False
 
 
 def test_a_sweep_shows_its_runs_side_by_side(browser: Browser, finished: Path, tmp_path: Path) -> None:

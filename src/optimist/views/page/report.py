@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from optimist.runs import RunStore
+from optimist.runs.frames import read_frame
 from optimist.runs.maps import Map, Maps
 from optimist.views.page.document import page
 from optimist.views.page.many import ITSELF, find_runs, summary
@@ -78,7 +79,7 @@ def _run(directory: Path, room: int) -> dict[str, Any]:
             one = maps.read(number, store.digest_of(number)) if plan["map"] else None
             if one is not None:
                 found[number] = one
-        kept = _fitting(found, room)
+        kept, frame = _fitting(found, room), read_frame(directory)
         for plan in document["plans"]:
             plan["map"] = plan["n_transitions"] in kept
         return {
@@ -87,6 +88,7 @@ def _run(directory: Path, room: int) -> dict[str, Any]:
             "run": document,
             "steps": steps_of(record),
             "maps": {number: _inlined(found[number]) for number in kept},
+            "frame": None if frame is None else base64.b64encode(frame).decode(),
         }
 
 

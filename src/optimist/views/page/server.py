@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from optimist.runs.frames import read_frame
 from optimist.views.page.document import page
 from optimist.views.page.many import ITSELF, Watched
 from optimist.views.page.reading import told
@@ -134,7 +135,14 @@ def make_app(directory: Path, host: str = LOOPBACK) -> ASGIApp:
             len(head).to_bytes(4, "little") + head + found.content, media_type="application/octet-stream"
         )
 
-    routes = {"/": front, "/api/runs": runs, "/api/run": run, "/api/map": one_map}
+    def frame(request: Request) -> Response:
+        reader = watched.reader(request.query_params.get("id", ITSELF))
+        found = None if reader is None else read_frame(reader.directory)
+        if found is None:
+            return Response(status_code=204)  # most runs have none
+        return Response(found, media_type="image/png")
+
+    routes = {"/": front, "/api/runs": runs, "/api/run": run, "/api/map": one_map, "/api/frame": frame}
     return Guard(Starlette(routes=[Route(path, answer) for path, answer in routes.items()]), host)
 
 

@@ -24,6 +24,7 @@ class Player {
     this.element = this.draw
       ? card("The system, moving", null, controls, el("div", {}, this.canvas), this.slider, this.words)
       : card("Coordinates over time", null, controls, this.slider, this.words, ...this.charts);
+    this.frame = this.draw ? null : frameCard(view);
     this.other = this.draw ? card("Coordinates over time", "Of the episode that is played.", ...this.charts) : null;
   }
 
@@ -103,6 +104,26 @@ class Player {
     this.rest = undefined;
     this.show();
   }
+}
+
+// The system as its own environment drew it last, where it draws.
+function frameCard(view) {
+  const box = el("div");
+  const made = card("The system itself", "As its environment drew it last.", box);
+  made.hidden = true;
+  let shown = -1;
+  made.redraw = async () => {
+    const { count } = view.steps;
+    if (count === shown) return;
+    shown = count;
+    const bytes = await view.source.frame(view.id).catch(() => null);
+    if (!bytes) return;
+    const src = URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
+    box.replaceChildren(el("img", { src, alt: `The system as its environment drew it, after about ${count} transitions`,
+      onload: () => URL.revokeObjectURL(src) }));
+    made.hidden = false;
+  };
+  return made;
 }
 
 function spanned(values) {

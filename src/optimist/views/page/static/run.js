@@ -63,7 +63,7 @@ class RunView {
       settingsCard(this, this.source.data?.versions ?? {})];
     const [curve, value, unknown, plan, drift, time, task, settings] = this.cards;
     this.root.className = "grid";
-    this.root.replaceChildren(this.timeBar(), this.lookCard(names, controls), value, unknown, this.player.element, curve, drift, time,
+    this.root.replaceChildren(this.timeBar(), this.lookCard(names, controls), value, unknown, this.player.element, ...[this.player.frame].filter(Boolean), curve, drift, time,
       ...[this.player.other, plan, task, settings].filter(Boolean));
     this.width = 0;
     new ResizeObserver(() => {
@@ -325,6 +325,7 @@ class RunView {
       if (!this.doc) return;
       for (const made of this.cards) made.redraw();
       this.player.refresh(this.anew);
+      this.player.frame?.redraw();
       this.anew = false;
     });
   }

@@ -66,6 +66,11 @@ const server = {
     const document = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
     return [document, await inflated(bytes.subarray(4 + size))];
   },
+  async frame(id) {
+    const answer = await asked(`api/frame?${new URLSearchParams({ id })}`);
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    return answer.ok && bytes.length ? bytes : null;
+  },
 };
 
 function fileSource(data) {
@@ -81,6 +86,10 @@ function fileSource(data) {
     async map(id, plan) {
       const found = data.run[id]?.maps[plan.n_transitions];
       return found ? [found.document, await inflated(fromBase64(found.content))] : null;
+    },
+    async frame(id) {
+      const found = data.run[id]?.frame;
+      return found ? fromBase64(found) : null;
     },
   };
 }

@@ -1,0 +1,1 @@
+"""Environments of which nothing is told, learned with default settings."""

@@ -1,0 +1,119 @@
+"""Curves: ends beyond a curve in two coordinates (an acrobot's tip above a line, a circle around a goal).
+
+The curve is where a polynomial of degree two is 0; of an angle it sees cosine and sine. It is found by
+logistic regression, for each two coordinates, and believed only if it foretells ends it was not fitted to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
+
+FEWEST = 3  # ends
+MOST_LEFT_OUT = 8
+FORETOLD = 0.7  # of the ends left out
+RIDGE = 1e-3
+ROUNDS = 25
+MOST_LIVED = 1000  # states that are looked at, those nearest to an end first
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """polynomial(state) >= bound ends an episode."""
+
+    box: Box
+    axes: tuple[int, ...]
+    weights: FloatArray  # [p]
+    bound: float
+    n_ends: int
+
+    def __call__(self, states: FloatArray) -> BoolArray:
+        """Which of `states` [n, d] lie beyond.  [n]"""
+        return np.asarray(self.score(states) >= self.bound)
+
+    def score(self, states: FloatArray) -> FloatArray:
+        """The polynomial.  [n]"""
+        return np.asarray(polynomial(self.box, self.axes, states) @ self.weights)
+
+    def __str__(self) -> str:
+        return f"beyond a curve in coordinates {' and '.join(map(str, self.axes))}"
+
+
+def polynomial(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArray:
+    """1, the coordinates and all products of two.  [n, p]"""
+    columns = [np.ones(len(states))]
+    for axis in axes:
+        if box.periodic[axis]:
+            turn = 2.0 * np.pi * (states[:, axis] - box.low[axis]) / box.widths[axis]
+            columns += [np.cos(turn), np.sin(turn)]
+        else:
+            columns.append((states[:, axis] - box.low[axis]) / box.widths[axis] * 2.0 - 1.0)
+    table = np.column_stack(columns)
+    rows, cols = np.triu_indices(table.shape[1])
+    return np.asarray(table[:, rows] * table[:, cols])
+
+
+def learn_curve(ended: FloatArray, lived: FloatArray, box: Box, *, failures: bool) -> Curve | None:
+    """The curve in two coordinates that foretells most ends; None if none has all ends beyond it, alone."""
+    if len(ended) < FEWEST:
+        return None
+    lived = _nearest(ended, lived, box)
+    best: tuple[float, float, Curve] | None = None
+    for axes in combinations(range(box.n_dims), 2) if box.n_dims > 1 else [(0,)]:
+        tables = polynomial(box, axes, ended), polynomial(box, axes, lived)
+        weights = _logistic(*tables)
+        beyond, within = tables[0] @ weights, tables[1] @ weights
+        if beyond.min() <= within.max():
+            continue
+        foretold = _foretold(*tables)
+        margin = float((beyond.min() - within.max()) / (np.abs(within).mean() + 1e-12))
+        bound = within.max() + (0.1 if failures else 0.5) * (beyond.min() - within.max())
+        if foretold >= FORETOLD and (best is None or (foretold, margin) > best[:2]):
+            best = foretold, margin, Curve(box, axes, weights, float(bound), len(ended))
+    return None if best is None else best[2]
+
+
+def _nearest(ended: FloatArray, lived: FloatArray, box: Box) -> FloatArray:
+    if len(lived) <= MOST_LIVED:
+        return lived
+    apart = np.full(len(lived), np.inf)
+    for one in ended:
+        steps = box.displacement(lived, one) / box.widths
+        apart = np.minimum(apart, (steps**2).sum(axis=1))
+    near = np.argsort(apart, kind="stable")
+    others = near[MOST_LIVED // 2 :]
+    spread = others[:: max(1, len(others) // (MOST_LIVED // 2))]
+    return np.asarray(lived[np.concatenate([near[: MOST_LIVED // 2], spread])])
+
+
+def _foretold(ended: FloatArray, lived: FloatArray) -> float:
+    """The share of ends, some left out one at a time, that lie beyond the curve of the others."""
+    numbers = np.unique(np.linspace(0, len(ended) - 1, MOST_LEFT_OUT).astype(np.int64))
+    hits = 0
+    for number in numbers:
+        weights = _logistic(np.delete(ended, number, axis=0), lived)
+        hits += bool(ended[number] @ weights > (lived @ weights).max())
+    return hits / len(numbers)
+
+
+def _logistic(ended: FloatArray, lived: FloatArray) -> FloatArray:
+    """Weights of logistic regression by Newton's method, both classes counting the same.  [p]"""
+    table = np.vstack([ended, lived])
+    signs = np.repeat([1.0, 0.0], [len(ended), len(lived)])
+    counts = np.repeat([0.5 / len(ended), 0.5 / len(lived)], [len(ended), len(lived)])
+    ridge = RIDGE / len(table) * np.eye(table.shape[1])
+    weights = np.zeros(table.shape[1])
+    for _ in range(ROUNDS):
+        said = 1.0 / (1.0 + np.exp(-np.clip(table @ weights, -30.0, 30.0)))
+        slope = table.T @ (counts * (said - signs)) + ridge @ weights
+        curvature = (
+            table * (counts * np.maximum(said * (1.0 - said), 1e-6))[:, np.newaxis]
+        ).T @ table + ridge
+        step = np.linalg.solve(curvature, slope)
+        weights = weights - step / max(1.0, float(np.abs(table @ step).max()) / 5.0)
+    return weights

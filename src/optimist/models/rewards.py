@@ -1,0 +1,226 @@
+"""Rewards: what is paid, learned from what was.
+
+A few kinds of formula are tried, the simplest first, and judged by what they say of transitions that they
+were not fitted to: a constant; one that depends on the control alone; polynomials of degree two of state and
+control, before the step or after it; two levels, one of them beyond a side; a Gaussian process of state and
+control, where none of these explains what was paid. An end pays so much more, or less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from optimist.arrays import BoolArray, FloatArray, IntArray
+from optimist.box import Box
+from optimist.gp.inputs import Inputs
+from optimist.models.ends import learn_ends
+from optimist.models.regressor import RegressorSettings, fit_regressor
+from optimist.task import Terminal
+from optimist.transitions import Transitions
+
+FOLDS = 5
+EXACT = 1e-3  # of the spread of rewards: a formula that errs by less is the formula
+SIMPLER = 0.8  # a formula that is less simple must err by less than this share of the simpler one's error
+RIDGE = 1e-9
+BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believed
+
+EXPLAINED = 0.02  # of the spread of rewards: where a formula errs by less, no process is asked
+FEWEST = 20  # payments that a process is fitted to
+PROCESS = RegressorSettings(subset=200, max_basis=80)
+STREAM = 0x726577  # purpose number of the random stream that draws a likelihood subset
+
+# states [n, d], controls [n, k], next states [n, d] -> [n, p], or [n]
+Columns = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedReward:
+    """What is believed to be paid."""
+
+    name: str  # of the kind
+    formula: Columns
+    level: float  # the mean of what was paid
+    limits: tuple[float, float]
+    error: float  # of what was not fitted, against the spread
+    spread: float
+    flat: bool  # it does not depend on the state
+    n_fitted: int = 0
+    jumps: tuple[float, ...] = ()  # what ends pay besides, for each kind of end
+    ends: tuple[Terminal, ...] = ()  # where each kind of end is
+    kinds: IntArray | None = None  # [n_ended], of which kind each end was that was seen
+
+    def __call__(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        """Of n transitions.  [n]"""
+        paid = self.before(states, controls, next_states)
+        for where, jump in zip(self.ends, self.jumps, strict=bool(self.ends)):
+            if jump != 0.0:
+                paid = paid + jump * where(next_states)
+        return paid
+
+    def before(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        """The same, ends aside.  [n]"""
+        controls = np.broadcast_to(controls, (len(states), controls.shape[1]))
+        return np.clip(self.formula(states, controls, next_states), *self.limits)
+
+    @property
+    def said(self) -> str:
+        """For `print(task)`."""
+        jumps = " or ".join(f"{jump:+.4g}" for jump in self.jumps)
+        jump = f", {jumps} at an end" if any(self.jumps) else ""
+        value = f" {self.level:.4g}" if self.name == "constant" else ""
+        return f"{self.name}{value}{jump}"
+
+
+def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedReward:
+    """From what was paid, with the controls `listed` [n_actions, k]; what ends pay is left for later."""
+    controls = seen.controls(listed)
+    live = ~seen.terminated
+    live = live if live.any() else np.ones(len(seen), dtype=np.bool_)
+    given = seen.states[live], controls[live], seen.next_states[live]
+    paid = seen.rewards[live]
+    spread = float(paid.max() - paid.min())
+    fitted = []
+    for kind, columns, is_flat in kinds(box, listed if seen.actions.ndim == 1 else None):
+        table = columns(*given)
+        error = 0.0 if spread == 0.0 else _judged(table, paid) / spread
+        fitted.append((kind, _formula(columns, _fitted(table, paid)), is_flat, error))
+        if error <= EXACT:
+            break
+    if min(one[3] for one in fitted) > EXPLAINED and len(np.unique(paid)) == 2:
+        fitted.append(_levels(seen.only(live), paid, box))
+    if min(one[3] for one in fitted) > EXPLAINED and len(paid) >= FEWEST:
+        fitted.append(_process(given, paid, box, listed))
+    chosen = fitted[0]
+    for one in fitted[1:]:
+        if one[3] < SIMPLER * chosen[3] or one[3] <= EXACT < chosen[3]:
+            chosen = one
+    name, formula, flat, error = chosen
+    low, high = paid.min() - BEYOND * spread, paid.max() + BEYOND * spread
+    if paid.max() <= 0.0:
+        high = min(high, 0.0)
+    if paid.min() >= 0.0:
+        low = max(low, 0.0)
+    learned = LearnedReward(
+        name, formula, float(paid.mean()), (float(low), float(high)), error, spread, flat, n_fitted=len(paid)
+    )
+    if seen.terminated.any():
+        ended = seen.terminated
+        said = learned.before(seen.states[ended], controls[ended], seen.next_states[ended])
+        missed = seen.rewards[ended] - said
+        size = max(spread, abs(float(paid.mean())))
+        labels = kinds_of_ends(missed, size)
+        jumps = [float(np.median(missed[labels == kind])) for kind in range(labels.max() + 1)]
+        jumps = [jump if abs(jump) > 0.01 * size else 0.0 for jump in jumps]
+        learned = replace(learned, jumps=tuple(jumps), kinds=labels)
+    return learned
+
+
+def kinds_of_ends(paid: FloatArray, size: float) -> IntArray:
+    """Which of two kinds each end is, by what it `paid` [n] besides: a crash and a goal; or all of one.
+
+    Two where the largest gap between payments is larger than what is usual (`size`), and than all other gaps
+    together.
+    """
+    order = np.sort(paid)
+    gaps = np.diff(order)
+    if not gaps.size or gaps.max() <= max(size, gaps.sum() - gaps.max()):
+        return np.zeros(len(paid), dtype=np.int64)
+    return np.asarray(paid > order[gaps.argmax()], dtype=np.int64)
+
+
+def _formula(columns: Columns, weights: FloatArray) -> Columns:
+    return lambda *given: columns(*given) @ weights
+
+
+def _levels(seen: Transitions, paid: FloatArray, box: Box) -> tuple[str, Columns, bool, float]:
+    """One of two levels, the rarer beyond some sides or near some places; judged by a fifth left out."""
+    low, high = np.unique(paid)
+    usual, rare = (low, high) if (paid == low).mean() >= 0.5 else (high, low)
+
+    def learned(rows: BoolArray) -> Columns:
+        marked = replace(seen.only(rows), terminated=paid[rows] == rare)
+        # where a step began says nothing of the level that is paid where it ends
+        marked = replace(marked, states=marked.next_states[~marked.terminated][:1].repeat(rows.sum(), axis=0))
+        where = learn_ends(marked, box, failures=False)
+        return lambda _, __, after: np.where(False if where is None else where(after), rare, usual)
+
+    kept = np.arange(len(paid)) % FOLDS != 0
+    missed = learned(kept)(seen.states, seen.states, seen.next_states)[~kept] != paid[~kept]
+    error = float(np.sqrt(missed.mean()))
+    return f"{usual:.4g}, elsewhere {rare:.4g}", learned(np.ones_like(kept)), False, error
+
+
+def _process(
+    given: tuple[FloatArray, FloatArray, FloatArray], paid: FloatArray, box: Box, listed: FloatArray
+) -> tuple[str, Columns, bool, float]:
+    """A Gaussian process of state and control; judged by a fifth that it was not fitted to."""
+    points = np.hstack(given[:2])
+    inputs = Inputs.spanning(box, given[0]).with_controls(listed)
+    kept = np.arange(len(paid)) % FOLDS != 0
+    stream = np.random.default_rng([STREAM, len(paid)])
+    with threadpool_limits(1, user_api="blas"):
+        some = fit_regressor(points[kept], paid[kept], inputs, PROCESS, None, stream)
+        missed = some.mean(points[~kept]) - paid[~kept]
+        whole = replace(some, n_fitted=len(paid))  # keeps its hyperparameters
+        whole = fit_regressor(points, paid, inputs, PROCESS, whole, stream)
+    error = float(np.sqrt((missed**2).mean()) / (paid.max() - paid.min()))
+    return "smooth", lambda states, controls, _: whole.mean(np.hstack([states, controls])), False, error
+
+
+def kinds(box: Box, listed: FloatArray | None) -> list[tuple[str, Columns, bool]]:
+    """The kinds of formula, the simplest first: name, columns of its table, whether the state is left out."""
+
+    def of_controls(controls: FloatArray) -> FloatArray:
+        if listed is not None:
+            return np.asarray((controls[:, np.newaxis] == listed).all(axis=2), dtype=np.float64)
+        return np.hstack([np.ones((len(controls), 1)), _products(controls)])
+
+    def coordinates(states: FloatArray) -> FloatArray:
+        parts = [(box.wrap(states) - 0.5 * (box.low + box.high)) / (0.5 * box.widths)]
+        for axis in np.flatnonzero(box.periodic):
+            turn = 2.0 * np.pi * states[:, axis : axis + 1] / box.widths[axis]
+            parts += [np.cos(turn), np.sin(turn)]
+        return np.hstack(parts)
+
+    def quadratic(states: FloatArray, controls: FloatArray) -> FloatArray:
+        where = coordinates(states)
+        acts = of_controls(controls)
+        acts = acts if listed is None else acts[:, 1:]
+        acts = acts[:, 1:] if listed is None else acts
+        crossed = (where[:, :, np.newaxis] * acts[:, np.newaxis]).reshape(len(where), -1)
+        return np.hstack([np.ones((len(where), 1)), _products(where), acts, crossed])
+
+    return [
+        ("constant", lambda states, *_: np.ones((len(states), 1)), True),
+        ("of the control alone", lambda _, controls, __: of_controls(controls), True),
+        ("quadratic, before the step", lambda states, controls, _: quadratic(states, controls), False),
+        ("quadratic, after the step", lambda _, controls, after: quadratic(after, controls), False),
+    ]
+
+
+def _products(columns: FloatArray) -> FloatArray:
+    """All of them, and of each two.  [n, p + p (p + 1) / 2]"""
+    rows, cols = np.triu_indices(columns.shape[1])
+    return np.hstack([columns, columns[:, rows] * columns[:, cols]])
+
+
+def _fitted(table: FloatArray, paid: FloatArray) -> FloatArray:
+    gram = table.T @ table
+    ridge = RIDGE * max(float(np.trace(gram)), 1e-300) / len(gram)
+    return np.asarray(np.linalg.solve(gram + ridge * np.eye(len(gram)), table.T @ paid))
+
+
+def _judged(table: FloatArray, paid: FloatArray) -> float:
+    """How far off it is, in the mean, of what it was not fitted to."""
+    if len(paid) < 2:
+        return float(np.abs(paid - paid.mean()).max())
+    folds = np.arange(len(paid)) % min(FOLDS, len(paid))
+    missed = np.empty(len(paid))
+    for fold in range(int(folds.max()) + 1):
+        out = folds == fold
+        missed[out] = table[out] @ _fitted(table[~out], paid[~out]) - paid[out]
+    return float(np.sqrt((missed**2).mean()))

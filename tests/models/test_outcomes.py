@@ -1,0 +1,290 @@
+"""What is learned of rewards, ends, places and the box, against formulas that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
+from optimist.found import Found
+from optimist.models.curves import learn_curve
+from optimist.models.ends import learn_ends
+from optimist.models.outcomes import OpenTask, believed_box
+from optimist.models.places import COARSE, PATIENCE, Places, needed_scale
+from optimist.models.rewards import learn_reward
+from optimist.transitions import Transition, Transitions
+
+BOX = Box([-1.0, -2.0], [1.0, 2.0])
+CONTROLS = np.array([[-1.0], [0.0], [1.0]])
+
+
+def walked(
+    reward: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+    ends: Callable[[FloatArray], BoolArray] | None = None,
+    *,
+    n: int = 200,
+    seed: int = 0,
+    box: Box = BOX,
+    boxed: bool = False,
+) -> Transitions:
+    """Short steps from anywhere alive."""
+    stream = np.random.default_rng(seed)
+    states = stream.uniform(box.low, box.high, size=(4 * n, box.n_dims))
+    states = states if ends is None else states[~ends(states)]
+    states = states[:n]
+    after = box.wrap(states + stream.normal(0.0, 0.05, size=states.shape) * box.widths)
+    actions = stream.uniform(-1.0, 1.0, size=(n, 1)) if boxed else stream.integers(3, size=n)
+    controls = np.asarray(actions if boxed else CONTROLS[actions], dtype=np.float64)
+    ended = np.zeros(n, dtype=np.bool_) if ends is None else ends(after)
+    paid = np.broadcast_to(reward(states, controls, after), n)
+    return Transitions(states, actions, paid, after, ended, np.zeros(n, dtype=np.bool_))
+
+
+FORMULAS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
+    "constant": lambda x, u, y: np.full(len(x), -1.0),
+    "of the control alone": lambda x, u, y: -0.1 * u[:, 0] ** 2,
+    "quadratic, before the step": lambda x, u, y: -(x[:, 0] ** 2) - 0.1 * x[:, 1] ** 2 - 0.01 * u[:, 0] ** 2,
+    "quadratic, after the step": lambda x, u, y: 1.0 - y[:, 0] * y[:, 1] + u[:, 0] * y[:, 0],
+}
+
+
+@pytest.mark.parametrize("kind", FORMULAS)
+@pytest.mark.parametrize("boxed", [False, True])
+def test_the_kind_of_reward_is_recognised_and_its_formula_found(kind: str, boxed: bool) -> None:
+    learned = learn_reward(walked(FORMULAS[kind], boxed=boxed), BOX, CONTROLS)
+    assert learned.name == kind
+    fresh = walked(FORMULAS[kind], n=50, seed=1)
+    said = learned(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
+    np.testing.assert_allclose(said, fresh.rewards, atol=1e-5)
+
+
+def test_the_square_of_an_angle_is_learned_across_the_seam() -> None:
+    box = Box([-np.pi, -8.0], [np.pi, 8.0], [True, False])
+    swung = walked(lambda x, u, y: -(x[:, 0] ** 2) - 0.1 * x[:, 1] ** 2, box=box)
+    learned = learn_reward(swung, box, CONTROLS)
+    asked = np.array([[3.1, 0.0], [-3.1, 1.0], [0.0, -8.0]])
+    np.testing.assert_allclose(learned(asked, CONTROLS[:1], asked), [-9.61, -9.71, -6.4], atol=1e-3)
+
+
+def test_a_reward_that_is_no_polynomial_is_learned_by_a_process() -> None:
+    def saturating(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return np.exp(-4.0 * x[:, 0] ** 2 - x[:, 1] ** 2) - 1.0
+
+    learned = learn_reward(walked(saturating, n=150), BOX, CONTROLS)
+    assert learned.name == "smooth"
+    fresh = walked(saturating, n=80, seed=1)
+    said = learned(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
+    assert np.abs(said - fresh.rewards).mean() < 0.02
+
+
+def test_a_prize_that_is_paid_beyond_a_side_is_recognised() -> None:
+    def prize(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return np.where(y[:, 0] >= 0.5, 1.0, 0.0)
+
+    learned = learn_reward(walked(prize), BOX, CONTROLS)
+    assert learned.name == "0, elsewhere 1"
+    fresh = walked(prize, n=300, seed=1)
+    said = learned(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
+    assert (said == fresh.rewards).mean() > 0.97
+
+
+def test_a_prize_at_an_end_is_told_apart() -> None:
+    seen = walked(
+        lambda x, u, y: np.where(y[:, 0] >= 0.7, 100.0, 0.0) - 0.1 * u[:, 0] ** 2, lambda x: x[:, 0] >= 0.7
+    )
+    learned = learn_reward(seen, BOX, CONTROLS)
+    assert learned.name == "of the control alone"
+    assert learned.jumps == pytest.approx((100.0,))
+
+
+def test_a_crash_and_a_goal_are_two_kinds_of_end() -> None:
+    def paid(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return np.where(y[:, 0] <= -0.8, -50.0, np.where(y[:, 1] >= 1.5, 10.0, -1.0))
+
+    seen = walked(paid, lambda x: (x[:, 0] <= -0.8) | (x[:, 1] >= 1.5), n=400)
+    task = OpenTask.of(open_found(low=BOX.low, high=BOX.high), seen)
+    asked = np.array([[-0.95, 0.0], [0.0, 1.9], [0.0, 0.0]])
+    assert task.terminal(asked).tolist() == [True, True, False]
+    np.testing.assert_allclose(task.rewards(asked, CONTROLS[:1], asked), [-50.0, 10.0, -1.0])
+
+
+SIDES: list[tuple[str, Callable[[FloatArray], BoolArray], int]] = [
+    ("one", lambda x: x[:, 0] >= 0.7, 1),
+    ("two", lambda x: np.abs(x[:, 0]) >= 0.7, 2),
+    ("of two coordinates", lambda x: (x[:, 0] >= 0.8) | (x[:, 1] <= -1.5), 2),
+]
+
+
+@pytest.mark.parametrize(("name", "ends", "count"), SIDES)
+@pytest.mark.parametrize("failures", [False, True])
+def test_sides_are_found(
+    name: str, ends: Callable[[FloatArray], BoolArray], count: int, failures: bool
+) -> None:
+    seen = walked(FORMULAS["constant"], ends, n=400)
+    learned = learn_ends(seen, BOX, failures=failures)
+    assert learned is not None
+    assert learned.near is None
+    assert len({(side.axis, side.sign) for side in learned.sides if side.n_ends}) == count
+    fresh = np.random.default_rng(5).uniform(BOX.low, BOX.high, size=(2000, 2))
+    assert (learned(fresh) != ends(fresh)).mean() < 0.04
+    assert (learned(seen.next_states) == seen.terminated).all()
+
+
+def test_a_failure_is_feared_on_the_other_side_until_somebody_lived_there() -> None:
+    states = np.array([[0.0, 0.0], [0.4, 0.0], [0.6, 0.0]])
+    after = np.array([[0.4, 0.0], [0.6, 0.0], [0.8, 0.0]])
+    ended = np.array([False, False, True])
+    nothing = np.zeros(3, dtype=np.bool_)
+    seen = Transitions(states, np.zeros(3, dtype=np.int64), np.ones(3), after, ended, nothing)
+    asked = np.array([[-0.75, 0.0]])
+    failures = learn_ends(seen, BOX, failures=True)
+    goals = learn_ends(seen, BOX, failures=False)
+    assert failures is not None
+    assert goals is not None
+    assert failures(asked)[0]
+    assert not goals(asked)[0]
+    lived = Transitions(
+        np.vstack([states, asked]), np.zeros(4, dtype=np.int64), np.ones(4), np.vstack([after, asked]),
+        np.append(ended, False), np.append(nothing, False),
+    )  # fmt: skip
+    again = learn_ends(lived, BOX, failures=True)
+    assert again is not None
+    assert not again(asked)[0]
+
+
+def swung_up(states: FloatArray) -> BoolArray:
+    """The tip of two links above a line, as an acrobot's."""
+    one, two = states[:, 0], states[:, 1]
+    return np.asarray(-np.cos(one) - np.cos(one + two) > 1.0)
+
+
+def test_a_curve_in_two_coordinates_is_found_of_few_ends() -> None:
+    box = Box([-np.pi, -np.pi, -4.0], [np.pi, np.pi, 4.0], [True, True, False])
+    seen = walked(FORMULAS["constant"], swung_up, n=400, box=box)
+    learned = learn_ends(seen, box, failures=False)
+    assert learned is not None
+    assert learned.curve is not None
+    assert learned.curve.axes == (0, 1)
+    fresh = np.random.default_rng(5).uniform(box.low, box.high, size=(2000, 3))
+    assert (learned(fresh) == swung_up(fresh)).mean() > 0.9
+
+
+def test_ends_at_random_are_no_curve() -> None:
+    stream = np.random.default_rng(0)
+    ended, lived = (stream.uniform(BOX.low, BOX.high, size=(count, 2)) for count in (8, 400))
+    assert learn_curve(ended, lived, BOX, failures=False) is None
+
+
+def test_ends_that_no_side_explains_are_known_where_they_happened() -> None:
+    box = Box([-1.0, -1.0], [1.0, 1.0])
+    stripes = walked(FORMULAS["constant"], lambda x: np.sin(12.0 * x).prod(axis=1) > 0.6, n=600, box=box)
+    seen = stripes
+    learned = learn_ends(seen, box, failures=False)
+    assert learned is not None
+    assert learned.near is not None
+    assert learned(seen.next_states[seen.terminated]).all()
+    assert not learned(seen.states).any()
+    assert learned(seen.next_states[seen.terminated] + 1e-3).mean() > 0.9
+
+
+def test_places_are_unseen_at_a_distance_and_looked_at_more_closely_when_nothing_is_new() -> None:
+    places = Places.of(BOX, np.zeros((3, 2)))
+    asked = np.array([[0.0, 0.0], [0.05, 0.0], [0.9, 0.0]])
+    np.testing.assert_allclose(places.unseen(asked), [0.0, 0.0, 1.0])
+    assert places.scale == COARSE
+    assert needed_scale(np.full((PATIENCE - 1, 2), 0.5)) == COARSE
+    assert needed_scale(np.full((PATIENCE + 1, 2), 0.5)) == COARSE / 2.0
+
+
+def open_found(**changes: object) -> Found:
+    given: dict[str, object] = {
+        "low": np.array([-1.0, -np.inf]),
+        "high": np.array([1.0, np.inf]),
+        "periodic": np.zeros(2, dtype=np.bool_),
+        "controls": CONTROLS,
+        "discount": 0.99,
+        "max_steps": 100,
+    }
+    return Found(**(given | changes))  # type: ignore[arg-type]
+
+
+def test_open_sides_hold_what_was_seen_with_room_and_change_seldom() -> None:
+    found, boxes = open_found(), set()
+    for largest in np.linspace(0.5, 4.0, 60):
+        states = np.array([[0.0, -largest], [0.0, largest]])
+        box = believed_box(found, Transitions.stepped(states, np.zeros(2, dtype=np.int64), states))
+        assert box.low[1] <= -1.25 * largest
+        assert box.high[1] >= 1.25 * largest
+        assert box.high[1] <= 2.0 * 1.25 * largest
+        boxes.add(box)
+    assert len(boxes) <= 8
+
+
+@pytest.mark.parametrize(("bound", "believed"), [(10.0, True), (1000.0, False)])
+def test_bounds_that_are_far_too_wide_are_none(bound: float, believed: bool) -> None:
+    found = open_found(low=np.array([-1.0, -bound]), high=np.array([1.0, bound]))
+    seen = walked(FORMULAS["constant"])
+    assert bool(believed_box(found, seen).high[1] == bound) is believed
+    assert believed_box(found, seen.only(np.arange(200) < 20)).high[1] == bound  # too early to say
+
+
+def test_a_coordinate_that_leaps_by_a_turn_is_an_angle() -> None:
+    angles = np.mod(0.3 * np.arange(60.0), 2.0 * np.pi) - np.pi
+    states = np.column_stack([np.zeros(60), angles])
+    seen = Transitions.stepped(states[:-1], np.zeros(59, dtype=np.int64), states[1:])
+    box = believed_box(open_found(), seen)
+    assert box.periodic.tolist() == [False, True]
+    np.testing.assert_allclose([box.low[1], box.high[1]], [-np.pi, np.pi])
+
+
+def test_costs_are_searched_for_an_end_and_gains_are_not() -> None:
+    found = open_found(low=BOX.low, high=BOX.high)
+    costs = OpenTask.of(found, walked(FORMULAS["constant"], n=30))
+    gains = OpenTask.of(found, walked(lambda x, u, y: np.ones(len(x)), n=30))
+    free = OpenTask.of(found, walked(FORMULAS["of the control alone"], n=30))
+    smooth = OpenTask.of(found, walked(FORMULAS["quadratic, before the step"]))
+    assert [task.searching for task in (costs, gains, free, smooth)] == [True, False, True, False]
+    assert costs.optimistic_value == 0.0
+    assert gains.optimistic_value == pytest.approx(100.0)
+    assert free.optimistic_value == pytest.approx(10.0)  # more than any way there can cost
+    assert smooth.optimistic_value == 0.0
+    assert costs.unseen(BOX.low[np.newaxis]) is not None
+    assert gains.unseen(BOX.low[np.newaxis]) is None
+
+
+def test_a_goal_ends_the_search_and_a_prize_raises_what_is_possible() -> None:
+    found = open_found(low=BOX.low, high=BOX.high)
+    goal = OpenTask.of(found, walked(FORMULAS["constant"], lambda x: x[:, 0] >= 0.7))
+    assert not goal.searching
+    assert goal.optimistic_value == 0.0
+    assert goal.terminal(np.array([[0.9, 0.0], [0.0, 0.0]])).tolist() == [True, False]
+    prize = OpenTask.of(
+        found, walked(lambda x, u, y: np.where(y[:, 0] >= 0.7, 100.0, 0.0), lambda x: x[:, 0] >= 0.7)
+    )
+    assert prize.optimistic_value == 100.0
+
+
+def test_a_belief_is_a_function_of_what_was_seen() -> None:
+    found, seen = open_found(), walked(FORMULAS["constant"], lambda x: x[:, 0] >= 0.7)
+    one, other = OpenTask.of(found).after(seen), OpenTask.of(found, walked(FORMULAS["constant"])).after(seen)
+    assert str(one) == str(other)
+    assert one.box == other.box
+
+
+def test_it_says_what_is_believed_and_from_what() -> None:
+    said = str(OpenTask.of(open_found(), walked(FORMULAS["constant"], lambda x: x[:, 0] >= 0.7)))
+    assert "reward: constant -1 (learned from" in said
+    assert "ends: coordinate 0 >= 0.7" in said
+    assert "seen in 200 transitions" in said
+
+
+@pytest.mark.parametrize(
+    ("reward", "terminated", "surprises"), [(-1.0, False, False), (-3.0, False, True), (-1.0, True, True)]
+)
+def test_surprises(reward: float, terminated: bool, surprises: bool) -> None:
+    task = OpenTask.of(open_found(), walked(FORMULAS["constant"], lambda x: x[:, 0] >= 0.7))
+    here = np.zeros(2)
+    assert task.surprised_by(Transition(here, 0, reward, here, terminated, False)) is surprises
