@@ -82,7 +82,7 @@ def test_nothing_to_learn(reward: float | None, ended: bool, said: bool) -> None
 class Elsewhere(Line):
     """The line in other units, far from 0, and nobody tells; one reading may be wrong."""
 
-    task = property(doc="None.")  # type: ignore[assignment]
+    task = property(doc="None.")
 
     def __init__(self, unit: float, wrong_at: int | None = None) -> None:
         super().__init__()

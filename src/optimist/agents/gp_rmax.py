@@ -214,9 +214,6 @@ class GPRMaxAgent:
         if self.knowledge is not None or not isinstance(self.told, OpenTask):
             self.doubts.watch(self.transitions, since=since)
 
-    def _faded(self, model: Model) -> bool:
-        return self.doubts.fade(self.transitions, self._learner, model)
-
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
         return self._sleep.begins_unlike(knowledge, seen, start)
@@ -290,7 +287,8 @@ class GPRMaxAgent:
         began = perf_counter()
         box = self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        if previous and self._sleep.may_have_changed(previous) and self._faded(previous.model):
+        looking = previous is not None and self._sleep.may_have_changed(previous)
+        if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
             previous = replace(previous, drifts=())
         model, seen = self._learned(*had)
         drifts: tuple[Drift, ...] = ()
