@@ -234,3 +234,11 @@ def test_a_narrowed_box_keeps_angles_whole_and_never_grows() -> None:
     assert narrowed == Box([-1.0, -np.pi, 0.5], [2.0, np.pi, 3.0], periodic=[False, True, False])
     with pytest.raises(ValueError, match=r"`limits` must leave some of the box; got \[2\.0, 1\.0, 0\.5\]"):
         box.narrowed([2.0, 1.0, 0.5])
+
+
+def test_noise_moves_what_no_edge_holds_and_nothing_leaves() -> None:
+    box = Box([0.0, 0.0, -1.0], [1.0, 1.0, 1.0], [False, False, True])
+    points = np.array([[0.5, 1.0, -1.0], [0.0, 0.9, 0.5]])
+    moved = box.astray(points, np.full((2, 3), 0.2))
+    np.testing.assert_allclose(moved, [[0.7, 1.0, -0.8], [0.0, 1.0, 0.7]])
+    np.testing.assert_allclose(box.astray(points, np.full((2, 3), -0.2))[0], [0.3, 1.0, 0.8])

@@ -119,6 +119,14 @@ class Box:
             out = np.where(self.periodic, 0.0, np.abs(points - self.clip(points)) / self.widths)
         return np.asarray((out <= FARTHEST).all(axis=-1))
 
+    def astray(self, points: FloatArray, offsets: FloatArray) -> FloatArray:
+        """Points [..., d] moved by noise within the box. What an edge holds it goes on holding.
+
+        A system that is stopped at an edge, or ends there, was on its way further out.
+        """
+        held = ~self.periodic & ((points <= self.low) | (points >= self.high))
+        return self.clip(np.where(held, points, points + offsets))
+
     def displacement(self, states: FloatArray, next_states: FloatArray) -> FloatArray:
         """`next_states - states`, the short way round on periodic axes: in [-period/2, period/2)."""
         difference = np.asarray(next_states, dtype=np.float64) - states

@@ -103,7 +103,7 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
         next_states = self.system.dynamics(states, controls)
         if self.noise.any():
             astray = self.noise * self._normal(self._state, controls[0])
-            next_states = self.system.observation_box.clip(next_states + astray)
+            next_states = self.system.observation_box.astray(next_states, astray)
         reward = float(task.rewards(states, controls, next_states)[0])
         terminated = bool(task.terminal(next_states)[0])
         self._state, self._push = next_states[0], controls[0]

@@ -74,7 +74,7 @@ def roll_out(
         controls = task.applied(acting(before, running))
         after = successors(dynamics, before, controls)
         if noise is not None:
-            after = (box or task.box).clip(after + noise * stream.standard_normal(after.shape))
+            after = (box or task.box).astray(after, noise * stream.standard_normal(after.shape))
         total_rewards[running] += task.rewards(before, controls, after)
         steps[running] += 1
         states = np.full_like(states, np.nan)
