@@ -184,7 +184,8 @@ class Task:
         lines = [f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions"]
         for name, value in rows.items():
             if value is not None:
-                shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else value
+                shown = f"{value:.4g}" if isinstance(value, float) else value
+                shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else shown
                 lines.append(f"  {name}: {shown} ({self.evidence.get(name, 'told')})")
         return "\n".join(lines)
 
