@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,9 +54,9 @@ class Noisy:
     seed: int = 0
     repeats: int = REPEATS
 
-    def __call__(self, states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
-        """Where they lead in the mean.  [n, d]"""
-        return self.mean(states, controls, rows)
+    def __call__(self, *asked: Any) -> FloatArray:
+        """Where it leads in the mean.  [n, d]"""
+        return self.mean(*asked)
 
     def noise_of(self, number: int) -> FloatArray:
         """That of one step of all episodes.  [repeats, d]"""

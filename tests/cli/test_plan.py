@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Say, SayJson, run, run_json
+from tests.cli.running import Say, SayJson, require_refused, run, run_json
 
 CONTRACT = {
     "problem", "nodes", "n_nodes", "sweeps", "converged", "residual", "total_reward", "steps", "seconds",
@@ -226,3 +226,25 @@ def test_a_problem_of_one_axis_is_planned(tmp_path: Path) -> None:
     assert planned["converged"]
     assert (tmp_path / "line.png").read_bytes().startswith(b"\x89PNG")  # a curve: there is but one axis
     assert planned["lookahead"] >= 1
+
+
+def test_noise_is_planned_for_and_played_with(say_json: SayJson) -> None:
+    result = say_json("plan", "pendulum", "--nodes", "41,41", "--lookahead", "1", "--noise", "0.05")
+    noisy = result["noise"]
+    assert noisy["episodes"] == 200
+    assert len(noisy["deviations"]) == 2
+    assert noisy["spread"] > 0.0
+    assert -30.0 < noisy["total_reward"] < -15.0
+
+
+def test_noise_of_zero_is_no_noise(say_json: SayJson) -> None:
+    how = "plan", "mountain-car", "--nodes", "31,31", "--hold", "1", "--lookahead", "0"
+    clean, zero = say_json(*how), say_json(*how, "--noise", "0")
+    for unlike in (clean, zero):
+        unlike.pop("seconds")
+    assert clean == zero
+
+
+@pytest.mark.parametrize("noise", ["-0.1", "much", "0.1,0.1,0.1", "nan"])
+def test_noise_that_is_none_is_refused(noise: str, say: Say) -> None:
+    assert "--noise must" in require_refused(say("plan", "pendulum", "--noise", noise))

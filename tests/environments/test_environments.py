@@ -327,3 +327,58 @@ def test_a_bad_state_is_refused(system: System) -> None:
 def test_an_unknown_problem_is_refused() -> None:
     with pytest.raises(ValueError, match=r"must be one of .*; got 'unicycle'"):
         SystemEnvironment("unicycle")
+
+
+# --- noise ----------------------------------------------------------------------------------------------
+
+
+def test_noise_is_the_share_that_was_asked_for_and_none_is_none() -> None:
+    clean = gymnasium.make("optimist/Pendulum-v0")
+    noisy = gymnasium.make("optimist/Pendulum-v0", noise=0.05)
+    deviations = noisy.unwrapped.noise  # type: ignore[attr-defined]
+    np.testing.assert_allclose(
+        deviations,
+        0.05 * noisy.unwrapped.system.usual_displacement,  # type: ignore[attr-defined]
+    )
+    off = []
+    for seed in range(300):
+        for env in (clean, noisy):
+            env.reset(seed=seed)
+        states = [env.step(seed % 5)[0] for env in (clean, noisy)]
+        off.append((states[1] - states[0] + np.pi) % (2 * np.pi) - np.pi)
+    np.testing.assert_allclose(np.std(off, axis=0), deviations, rtol=0.2)
+
+
+def test_noise_follows_from_the_seed_and_the_state_so_that_runs_go_on_as_they_were() -> None:
+    paths = []
+    for stop in (None, 5):
+        env = gymnasium.make("optimist/Pendulum-v0", noise=0.1)
+        state, _ = env.reset(seed=3)
+        path = [state]
+        for number in range(10):
+            if number == stop:  # another process goes on
+                env = gymnasium.make("optimist/Pendulum-v0", noise=0.1)
+                env.reset(seed=3)
+                env.unwrapped.restore(path[-1])  # type: ignore[attr-defined]
+            path.append(env.step(number % 5)[0])
+        paths.append(path)
+    np.testing.assert_array_equal(paths[0], paths[1])
+
+
+def test_sensors_may_be_noisy_while_the_motion_is_not() -> None:
+    clean = gymnasium.make("optimist/Pendulum-v0")
+    read = gymnasium.make("optimist/Pendulum-v0", sensor_noise=0.1)
+    ends = []
+    for env in (clean, read):
+        env.reset(seed=0)
+        for number in range(20):
+            state = env.step(number % 5)[0]
+        ends.append((state, env.unwrapped._state))  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(ends[0][1], ends[1][1])
+    assert (ends[0][0] != ends[1][0]).all()
+
+
+@pytest.mark.parametrize("wrong", [-0.1, float("nan"), [0.1], "much"])
+def test_noise_must_be_shares(wrong: object) -> None:
+    with pytest.raises((ValueError, TypeError), match="must"):
+        gymnasium.make("optimist/Pendulum-v0", noise=wrong)

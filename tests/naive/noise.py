@@ -33,7 +33,8 @@ def whole_matrix(blur: Blur) -> FloatArray:
     for axis in range(grid.n_dims):
         along: FloatArray = np.eye(1)
         for other in range(grid.n_dims):
-            along = np.kron(along, matrix_of(blur, other) if other == axis else np.eye(grid.shape[other]))
+            mine = matrix_of(blur, other) if other == axis else np.eye(grid.shape[other])
+            along = np.asarray(np.kron(along, mine), dtype=np.float64)
         share = blur.shares[axis]
         if share is not None:
             along = np.eye(grid.n_nodes) + share[grid.padded_places][:, np.newaxis] * (

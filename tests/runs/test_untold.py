@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from optimist.environments.system_environment import SystemEnvironment
 from optimist.runs import RunStore
 from optimist.runs.health import nothing_to_learn
 from optimist.transitions import Transitions
+from tests.runs.recording import Line
 
 QUICK = {
     "first_plans": [5, 20, 45],
@@ -75,3 +77,32 @@ def test_nothing_to_learn(reward: float | None, ended: bool, said: bool) -> None
     ends[-1] = ended
     seen = Transitions(states, np.zeros(200, dtype=np.int64), paid, states, ends, flags)
     assert (nothing_to_learn(seen, 8) is not None) is said
+
+
+class Elsewhere(Line):
+    """The line in other units, far from 0, and nobody tells; one reading may be wrong."""
+
+    task = property(doc="None.")
+
+    def __init__(self, unit: float, wrong_at: int | None = None) -> None:
+        super().__init__()
+        self.unit, self.wrong_at = unit, wrong_at
+
+    def reset(self, **given: Any) -> tuple[Any, Any]:
+        state, info = super().reset(**given)
+        return self.unit * (state + 30.0), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:
+        state, *rest = super().step(action)
+        read = self.unit * (state + 30.0)
+        return (read + 1e6 * self.unit if self.n_steps == self.wrong_at else read), *rest
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_what_is_far_from_0_is_believed_and_what_is_far_from_all_else_is_not(unit: float) -> None:
+    agent = optimist.GPRMax(Elsewhere(unit), settings=QUICK).learn(50)
+    assert agent.void == []
+    assert agent.task.box.contains(agent.transitions.states[:45]).all()
+    agent = optimist.GPRMax(Elsewhere(unit, wrong_at=40), settings=QUICK).learn(50)
+    assert agent.void == [40, 41]
+    assert agent.task.box.widths.max() < 20.0 * unit

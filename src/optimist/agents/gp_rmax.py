@@ -182,7 +182,7 @@ class GPRMaxAgent:
         if begins:
             self._begun = self.n_transitions
         self.transitions.append(transition)
-        self.doubts.watch(self.transitions, since=self.n_transitions)
+        self._watch(since=self.n_transitions)
         knowledge, woken = self.knowledge, self._woken
         self._woken = False
         if knowledge is None:
@@ -209,8 +209,10 @@ class GPRMaxAgent:
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
 
-    def _faded(self, model: Model) -> bool:
-        return self.doubts.fade(self.transitions, self._learner, model)
+    def _watch(self, *, since: int) -> None:
+        """Doubt what cannot be true; who has to find out how far things go believes the first readings."""
+        if self.knowledge is not None or not isinstance(self.told, OpenTask):
+            self.doubts.watch(self.transitions, since=since)
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
@@ -285,7 +287,8 @@ class GPRMaxAgent:
         began = perf_counter()
         box = self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        if previous and self._sleep.may_have_changed(previous) and self._faded(previous.model):
+        looking = previous is not None and self._sleep.may_have_changed(previous)
+        if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
             previous = replace(previous, drifts=())
         model, seen = self._learned(*had)
         drifts: tuple[Drift, ...] = ()
@@ -330,18 +333,20 @@ class GPRMaxAgent:
     def _learned(self, previous: Model | None, n_learned: int) -> tuple[Model, Transitions]:
         """The model of all that can be explained, and that; what is believed of the task follows from it."""
         seen = self.doubts.of(self.transitions)
-        self._believe_anew(seen)
+        self._believe_anew(seen, self.transitions)
         model = self.doubts.learn(self.transitions, self._learner, previous, n_learned)
         learned = self.doubts.of(self.transitions)
         if isinstance(self.told, OpenTask) and len(learned) != len(seen):
-            self._believe_anew(learned)
+            self._believe_anew(learned, self.transitions)
             model = self._learner.fit(learned, model)
         return model, learned
 
-    def _believe_anew(self, seen: Transitions) -> None:
-        """What is believed after `seen`; a task that was told stays what it is."""
+    def _believe_anew(self, seen: Transitions, read: Sequence[Transition]) -> None:
+        """What is believed after `seen`, of all that was `read`; a task that was told stays what it is."""
         if isinstance(self.told, OpenTask):
-            self._believe(self.told.after(seen))
+            believed = self.told.after(seen)
+            self._believe(believed)
+            self.doubts.readings = Readings(believed.readable(Transitions.of(read)), believed.controls)
 
     def pack(self) -> Packed | None:
         """Model and plan as arrays, the rest as numbers."""
@@ -360,11 +365,12 @@ class GPRMaxAgent:
         if self.task is not self.told:
             self._believe(self.told)
         if packed is None and transitions:
-            self.doubts.watch(self.transitions, since=1)
+            self._watch(since=1)
         if packed is not None:
             said = self._unpacking.said(packed[1], len(self.transitions))
             self.doubts.restore(said.marks)
-            self._believe_anew(self.doubts.of(self.transitions[: said.n_transitions]))
+            read = self.transitions[: said.n_transitions]
+            self._believe_anew(self.doubts.of(read), read)
             seen = self.doubts.of(self.transitions[: said.n_transitions])
             self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken

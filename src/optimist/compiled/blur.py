@@ -16,8 +16,10 @@ def blur_whole(values, diagonals, periodic, out):
     n_diagonals, n = diagonals.shape
     half = n_diagonals // 2
     size, margin = n * n_inner, half * n_inner
-    each = np.repeat(diagonals, n_inner).reshape(n_diagonals, size)
-    wide, total = np.zeros(size + 2 * margin), np.empty(size)
+    each, wide, total = np.empty((n_diagonals, size)), np.full(size + 2 * margin, 0.0), np.empty(size)
+    for k in range(n_diagonals):
+        for x in range(size):
+            each[k, x] = diagonals[k, x // n_inner]
     for o in range(n_outer):
         read, row = values[o].reshape(-1), out[o].reshape(-1)
         for x in range(size):

@@ -28,6 +28,7 @@ UNSEEN = 1.0  # half the width of an axis of which nothing was seen
 EARLY = 50  # transitions after which bounds are judged, once and for all
 SLIVER = 0.005  # of the bounds: who has seen no more of them by then does not believe them
 LIVES = 150  # steps that an episode is followed in imagination where nothing matters but not to end
+MOST = 0.95  # of all readings lie below; the others may be wrong
 MISSED = 0.02  # of the spread of rewards: a larger error is a surprise
 
 
@@ -90,6 +91,18 @@ class OpenTask(Task):
     def after(self, seen: Transitions) -> OpenTask:
         """What is believed once these transitions were seen."""
         return OpenTask.of(self.found, seen)
+
+    def readable(self, read: Transitions) -> Box:
+        """What readings are judged by: open sides reach as far as most of what was `read`, true or not."""
+        open_axes = ~(np.isfinite(self.found.low) & np.isfinite(self.found.high)) & ~self.box.periodic
+        low, high = self.box.low.copy(), self.box.high.copy()
+        both = np.concatenate([read.states, read.next_states])
+        for axis in np.flatnonzero(open_axes):
+            bottom, top = np.quantile(both[:, axis], [1.0 - MOST, MOST])
+            span = top - bottom
+            if np.isfinite(span) and span > 0.0:
+                low[axis], high[axis] = bottom - span, top + span
+        return Box(low, high, self.box.periodic)
 
     @property
     def searching(self) -> bool:
