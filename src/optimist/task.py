@@ -30,8 +30,8 @@ LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 
 def _called(function: object) -> str:
     """What a function is called, or says of itself."""
-    said = getattr(function, "said", None)
-    return str(said if said is not None else getattr(function, "__qualname__", type(function).__name__))
+    said = getattr(function, "said", None) or getattr(function, "__qualname__", type(function).__name__)
+    return str(said)
 
 
 class Reward(Protocol):

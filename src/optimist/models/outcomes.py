@@ -192,6 +192,9 @@ def not_known_yet(states: FloatArray, controls: FloatArray, next_states: FloatAr
     return np.zeros(len(states))
 
 
+not_known_yet.said = "not known yet"  # type: ignore[attr-defined]
+
+
 def believed_box(found: Found, seen: Transitions | None) -> Box:
     """Finite sides as they were found; open ones around what was seen, with room, in steps.
 
