@@ -30,8 +30,8 @@ LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 
 def _called(function: object) -> str:
     """What a function is called, or says of itself."""
-    said = getattr(function, "said", None)
-    return str(said if said is not None else getattr(function, "__qualname__", type(function).__name__))
+    said = getattr(function, "said", None) or getattr(function, "__qualname__", type(function).__name__)
+    return str(said)
 
 
 class Reward(Protocol):
@@ -184,7 +184,8 @@ class Task:
         lines = [f"Task of {self.box.n_dims} coordinates and {self.n_actions} actions"]
         for name, value in rows.items():
             if value is not None:
-                shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else value
+                shown = f"{value:.4g}" if isinstance(value, float) else value
+                shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else shown
                 lines.append(f"  {name}: {shown} ({self.evidence.get(name, 'told')})")
         return "\n".join(lines)
 

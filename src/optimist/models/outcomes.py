@@ -44,7 +44,7 @@ class OpenTask(Task):
     def of(cls, found: Found, seen: Transitions | None = None) -> OpenTask:
         """What is believed after these transitions."""
         box = believed_box(found, seen)
-        blank = cls._made(found, box, _nothing, None, found.optimistic_value or 0.0, seen)
+        blank = cls._made(found, box, not_known_yet, None, found.optimistic_value or 0.0, seen)
         if seen is None or not len(seen):
             return blank
         learned = learn_reward(seen, box, blank.controls) if found.reward is None else None
@@ -187,9 +187,12 @@ class OpenTask(Task):
         return sources
 
 
-def _nothing(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+def not_known_yet(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
     """Before anything was paid."""
     return np.zeros(len(states))
+
+
+not_known_yet.said = "not known yet"  # type: ignore[attr-defined]
 
 
 def believed_box(found: Found, seen: Transitions | None) -> Box:
