@@ -25,7 +25,9 @@ QUICK = {
 
 
 def untold() -> FoundEnvironment:
-    return optimist.find(SystemEnvironment("mountain-car"), low=[-1.2, -np.inf], high=[0.6, np.inf])
+    return optimist.find(
+        SystemEnvironment("mountain-car"), low=[-1.2, -np.inf], high=[0.6, np.inf], max_steps=80
+    )
 
 
 def test_a_run_that_was_interrupted_ends_as_undisturbed(tmp_path: Path) -> None:
@@ -106,3 +108,10 @@ def test_what_is_far_from_0_is_believed_and_what_is_far_from_all_else_is_not(uni
     agent = optimist.GPRMax(Elsewhere(unit, wrong_at=40), settings=QUICK).learn(50)
     assert agent.void == [40, 41]
     assert agent.task.box.widths.max() < 20.0 * unit
+
+
+def test_nobody_complains_of_a_box_that_nobody_drew(tmp_path: Path) -> None:
+    with optimist.GPRMax(Elsewhere(1e6), settings=QUICK, run=tmp_path / "run") as agent:
+        agent.learn(110)
+        assert agent.complaints == []
+    assert optimist.check(tmp_path / "run").warnings == ()

@@ -242,4 +242,11 @@ def packed(knowledge: Knowledge, marks: dict[str, Any]) -> Packed:
 
 def recorded(task: Task) -> dict[str, Any]:
     """For the record: what is believed of a task, where it was not told."""
-    return {"believed": str(task).splitlines()} if task.evidence else {}
+    if not task.evidence:
+        return {}
+    box = {
+        "low": task.box.low.tolist(),
+        "high": task.box.high.tolist(),
+        "periodic": task.box.periodic.tolist(),
+    }
+    return {"believed": str(task).splitlines(), "box": box}

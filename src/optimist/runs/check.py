@@ -116,8 +116,9 @@ def complaints_of(record: Record) -> list[str]:
     """What looks wrong in what was recorded: mostly a task that was told wrongly."""
     try:
         task = record.header["task"]
-        box = Box(task["low"], task["high"], periodic=task["periodic"])
         rows, plans = record.transitions, record.plans
+        drawn = plans[-1]["rehearsal"].get("box", task) if plans else task  # by the agent, if nobody told it
+        box = Box(drawn["low"], drawn["high"], periodic=drawn["periodic"])
         settled = not plans or bool(plans[-1]["settled"])
         found = complaints(
             box,

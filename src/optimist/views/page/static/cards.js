@@ -128,12 +128,14 @@ function taskCard(view) {
   const task = header.task;
   const box = el("div");
   const axes = task ? table(["coordinate", "from", "to", "periodic"], names.map((name, k) => [name, task.low[k], task.high[k], task.periodic[k] ? "yes" : "no"])) : null;
-  const made = card("What was told, what was found", null, axes,
-    task ? terms([
-      ["controls", task.controls.map((control) => `(${controlName(control)})`).join(" ")],
-      ["discount", task.discount], ["best conceivable", task.optimistic_value], ["longest episode", `${task.max_steps} steps`],
-    ]) : null, box);
+  const told = el("div", {}, axes, task ? terms([
+    ["controls", task.controls.map((control) => `(${controlName(control)})`).join(" ")],
+    ["discount", task.discount], ["best conceivable", task.optimistic_value], ["longest episode", `${task.max_steps} steps`],
+  ]) : null);
+  const made = card("What was told, what was found", null, told, box);
   made.redraw = () => {
+    const believed = view.doc.plans[view.plan]?.rehearsal?.believed; // what nobody told is learned, plan by plan
+    if (believed) told.replaceChildren(el("ul", {}, ...believed.slice(1).map((line) => el("li", {}, line.trim()))));
     const { marks, void: left, complaints, outside } = view.doc;
     const found = complaints.map((text) => el("li", { className: "warn" }, text));
     if (left.length) found.push(el("li", {}, `Not learned from: transitions ${left.join(", ")}.`));
