@@ -123,7 +123,8 @@ def test_slice_of_a_4d_system_is_drawn(tmp_path: Path, say_json: SayJson) -> Non
         (
             ["plan", "moon-lander"],
             "must be one of mountain-car, pendulum, bicycle, acrobot, cart-pole, cart-pole-rail, "
-            "pendulum-continuous, cart-pole-continuous, or your own as FILE.py:FUNCTION; got 'moon-lander'",
+            "pendulum-continuous, cart-pole-continuous, an id that Gymnasium knows, or your own as "
+            "FILE.py:FUNCTION; got 'moon-lander'",
         ),
         (["plan", "mountain-car", "--nodes", "100"], "--nodes must be one whole number per axis (2)"),
         (["plan", "mountain-car", "--nodes", "100,1"], "--nodes must be at least 2 on every axis; got 100,1"),
