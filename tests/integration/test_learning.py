@@ -18,14 +18,14 @@ def learned(name: str, agent: str, *, seed: int, episodes: int) -> GPRMax:
 
 @pytest.mark.parametrize("seed", [1])
 def test_mountain_car_is_driven_up_in_113_steps_from_the_third_episode_on(seed: int) -> None:
-    learner = learned("mountain-car", "gp-rmax-exp", seed=seed, episodes=5)
+    learner = learned("mountain-car", "gp-rmax-exp", seed=seed, episodes=4)
     assert all(row.ending == "terminated" for row in learner.episodes)
     assert max(row.steps for row in learner.episodes[2:]) <= 113
     assert learner.n_outside == 0
 
 
 def test_mountain_car_is_learned_without_exploration_too() -> None:
-    learner = learned("mountain-car", "gp-rmax-noexp", seed=0, episodes=5)
+    learner = learned("mountain-car", "gp-rmax-noexp", seed=0, episodes=3)
     assert max(row.steps for row in learner.episodes[2:]) <= 113
 
 

@@ -100,18 +100,22 @@ class Elsewhere(Line):
         return (read + 1e6 * self.unit if self.n_steps == self.wrong_at else read), *rest
 
 
+def elsewhere(unit: float, wrong_at: int | None = None) -> FoundEnvironment:
+    return optimist.find(Elsewhere(unit, wrong_at), max_steps=60)
+
+
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_what_is_far_from_0_is_believed_and_what_is_far_from_all_else_is_not(unit: float) -> None:
-    agent = optimist.GPRMax(Elsewhere(unit), settings=QUICK).learn(50)
+    agent = optimist.GPRMax(elsewhere(unit), settings=QUICK).learn(50)
     assert agent.void == []
     assert agent.task.box.contains(agent.transitions.states[:45]).all()
-    agent = optimist.GPRMax(Elsewhere(unit, wrong_at=40), settings=QUICK).learn(50)
+    agent = optimist.GPRMax(elsewhere(unit, 40), settings=QUICK).learn(50)
     assert agent.void == [40, 41]
     assert agent.task.box.widths.max() < 20.0 * unit
 
 
 def test_nobody_complains_of_a_box_that_nobody_drew(tmp_path: Path) -> None:
-    with optimist.GPRMax(Elsewhere(1e6), settings=QUICK, run=tmp_path / "run") as agent:
+    with optimist.GPRMax(elsewhere(1e6), settings=QUICK, run=tmp_path / "run") as agent:
         agent.learn(110)
         assert agent.complaints == []
     assert optimist.check(tmp_path / "run").warnings == ()
