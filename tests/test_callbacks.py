@@ -213,6 +213,9 @@ def test_verbose_says_every_so_many_episodes(capsys: pytest.CaptureFixture[str])
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"  {row.told()}" for row in learner.episodes[1::2]]
     assert lines[0].startswith("  episode 2: total reward ")
+    assert repr(learner) == "<GPRMax gp-rmax-exp, seed 1: 48 transitions, 4 episodes>"
+    made(verbose=1).learn(episodes=1, log_interval=None)
+    assert capsys.readouterr().out == ""
     made(verbose=2).learn(5)
     assert "plan after 5 transitions: " in capsys.readouterr().out
 

@@ -14,6 +14,7 @@ import optimist
 from optimist import Discretisation, GPRMax
 from optimist.agents import AgentSettings, settings_of
 from optimist.agents.settings import PlanningOptions
+from optimist.environments.system_environment import SystemEnvironment
 from optimist.models import GPDynamics
 from optimist.runs import Event, RunStore, Stepped, Updated
 from tests.environments.test_adapter import Spot, free, mountain_car
@@ -452,3 +453,13 @@ def test_states_outside_the_box_are_counted() -> None:
     )
     learner = made(env).learn(6)
     assert learner.n_outside == 6
+
+
+def test_who_learns_in_a_run_that_was_closed_is_told_to_open_it_again(tmp_path: Path) -> None:
+    learner = GPRMax(SystemEnvironment("mountain-car"), run=tmp_path / "run").learn(3)
+    learner.close()
+    with pytest.raises(ValueError, match=r"`learn` must have an open run; got one that was closed\. Open it"):
+        learner.learn(1)
+    again = GPRMax.resume(tmp_path / "run", SystemEnvironment("mountain-car")).learn(1)
+    assert again.num_timesteps == 4
+    again.close()

@@ -27,7 +27,7 @@ ENVIRONMENTS: dict[str, tuple[tuple[int, ...], float]] = {
     "MountainCar-v0": ((500,), -110.0),
     "MountainCarContinuous-v0": ((500,), 90.0),
     "Pendulum-v1": ((400,), -180.0),
-    "Acrobot-v1": ((500,), -90.0),
+    "Acrobot-v1": ((500, 1000), -90.0),
 }
 STARTS = 100
 START_SEED = 20_000

@@ -6,11 +6,9 @@ dynamics, `check` looks whether a recorded run is whole, `export` writes it for 
 package registers its environments with Gymnasium.
 """
 
-from __future__ import annotations
-
 from optimist.starting import watch
 
-watch()  # for Ctrl-C, before all that takes time
+watch()  # for Ctrl-C, before all that takes time, be it `__future__`
 
 from importlib import import_module  # noqa: E402
 from typing import TYPE_CHECKING  # noqa: E402

@@ -86,6 +86,11 @@ class Box:
         """Extent of each axis; on a periodic axis, the period.  [d]"""
         return self.high - self.low
 
+    @property
+    def periods(self) -> FloatArray:
+        """Of each axis, 0 where it is not periodic, as compiled code reads it.  [d]"""
+        return np.where(self.periodic, self.widths, 0.0)
+
     def narrowed(self, limits: ArrayLike) -> Box:
         """What of the box lies within +- `limits` [d]; periodic axes stay whole."""
         bounds = np.where(self.periodic, np.inf, np.asarray(limits, dtype=np.float64))

@@ -140,7 +140,8 @@ def listed(name: str, values: Any) -> list[Any]:
 def real(name: str, value: Any) -> float:
     """An argument that is one number, finite or not; a TypeError that names it when it is none."""
     try:
-        if isinstance(value, str | bytes):
+        # an array of one number is a list, whatever the version of NumPy makes of it
+        if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim):
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):

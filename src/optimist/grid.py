@@ -223,7 +223,7 @@ class Grid:
     @cached_property
     def lookup(self) -> tuple[FloatArray, IntArray, FloatArray, FloatArray, IntArray]:
         """The arrays that `compiled.interpolation.locate` reads."""
-        periods = np.where(self.box.periodic, self.box.widths, 0.0)
+        periods = self.box.periods
         extended = [
             np.append(nodes, nodes[0] + period) if period > 0.0 else nodes
             for nodes, period in zip(self.axes, periods, strict=True)

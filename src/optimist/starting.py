@@ -1,15 +1,14 @@
 """The first second of the command: Ctrl-C while its modules are being loaded ends it with one line.
 
 The package imports this before anything else. In a program of somebody's own it does nothing.
+
+All that is imported here Python has loaded before it looks for the package: whatever else were loaded first,
+`signal` with its enumerations or `__future__`, would be time in which Ctrl-C is a traceback.
 """
 
-from __future__ import annotations
-
+import _signal as signal  # type: ignore[import-not-found]  # what `signal` is made of
 import os
-import signal
 import sys
-from itertools import pairwise
-from types import FrameType
 
 STOPPED = 130  # exit code, as shells have it
 
@@ -17,7 +16,7 @@ STOPPED = 130  # exit code, as shells have it
 def is_command() -> bool:
     """Whether this process was started as `optimist` or as `python -m optimist`."""
     started = sys.orig_argv
-    if ("-m", "optimist") in pairwise(started):
+    if "-m" in started and started[started.index("-m") + 1 :][:1] == ["optimist"]:
         return True
     script = sys.argv[0] if sys.argv else ""
     return script in started and os.path.splitext(os.path.basename(script))[0] == "optimist"
@@ -32,7 +31,7 @@ def watch() -> None:
             return
 
 
-def stop(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> None:
+def stop(_number: int = signal.SIGINT, _frame: object = None) -> None:
     """One line, and nothing else."""
     os.write(2, b"optimist: stopped.\n")
     os._exit(STOPPED)

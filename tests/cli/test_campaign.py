@@ -39,7 +39,7 @@ problems = ["mountain-car"]
 agents = ["gp-rmax-exp"]
 preset = "paper"
 seeds = 2
-episodes = 4
+episodes = 2
 """
 IDS = [f"trial/mountain-car/sarsa-coarse/seed-{seed}" for seed in range(3)]
 MAGIC = {".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml"}

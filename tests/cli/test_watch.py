@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from optimist.views.page.report import report_data
+from optimist.views.report_figure import draw_report
 from tests.cli.running import Say, heed_ctrl_c, run
 from tests.runs.recording import learned
 
@@ -94,6 +96,10 @@ def test_a_report_of_a_sweep_compares_its_runs_and_says_which_cannot_be_read(
     text = (tmp_path / "sweep.html").read_text("utf-8")
     assert '"id":"torn","error":"The record of a run must be whole' in text
     assert picture.stat().st_size > 10_000
+    axis = draw_report(report_data(root, ["a", "b"])).axes[0].xaxis
+    assert all(
+        float(tick).is_integer() for tick in axis.get_major_locator().tick_values(1.0, 2.0)
+    )  # episodes
 
 
 def test_report_refuses_in_one_sentence(say: Say, short: Path, tmp_path: Path) -> None:

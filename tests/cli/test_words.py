@@ -310,6 +310,22 @@ def test_only_the_command_is_stopped_so() -> None:
     assert ran.stdout == "True\n"
 
 
+def test_nothing_is_loaded_before_ctrl_c_is_heeded() -> None:
+    """But what the interpreter has loaded before it looks for the package."""
+    program = (
+        "import builtins, sys\n"
+        "at_first, load = set(sys.modules), builtins.__import__\n"
+        "def look(name, *rest):\n"
+        "    if name == 'importlib':\n"  # the first that is wanted after the watch has begun
+        "        sys.exit(' '.join(sorted(set(sys.modules) - at_first)))\n"
+        "    return load(name, *rest)\n"
+        "builtins.__import__ = look\n"
+        "import optimist\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.stderr == "optimist optimist.starting\n"
+
+
 def test_ctrl_c_is_known_behind_what_a_compiled_module_says() -> None:
     error = ImportError("initialization failed")
     error.__cause__ = KeyboardInterrupt()

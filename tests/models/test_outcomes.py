@@ -12,7 +12,7 @@ from optimist.box import Box
 from optimist.found import Found
 from optimist.models.curves import learn_curve
 from optimist.models.ends import learn_ends
-from optimist.models.outcomes import OpenTask, believed_box
+from optimist.models.outcomes import LIVES, OpenTask, believed_box
 from optimist.models.places import COARSE, PATIENCE, Places, needed_scale
 from optimist.models.rewards import learn_reward
 from optimist.transitions import Transition, Transitions
@@ -253,6 +253,19 @@ def test_costs_are_searched_for_an_end_and_gains_are_not() -> None:
     assert smooth.optimistic_value == 0.0
     assert costs.unseen(BOX.low[np.newaxis]) is not None
     assert gains.unseen(BOX.low[np.newaxis]) is None
+
+
+def test_where_all_plans_earn_the_same_none_is_followed_for_long() -> None:
+    found = open_found(low=BOX.low, high=BOX.high, max_steps=1000)
+    costs = OpenTask.of(found, walked(FORMULAS["constant"], n=30))
+    assert costs.imagined_steps == LIVES
+    assert costs.most == pytest.approx(-LIVES)
+    assert costs.most <= -LIVES  # what every plan earns is enough
+    goal = OpenTask.of(found, walked(FORMULAS["constant"], lambda x: x[:, 0] >= 0.7))
+    free = OpenTask.of(found, walked(FORMULAS["of the control alone"], n=30))
+    for task in (goal, free):
+        assert task.imagined_steps == 1000
+        assert task.most == np.inf
 
 
 def test_a_goal_ends_the_search_and_a_prize_raises_what_is_possible() -> None:

@@ -46,6 +46,7 @@ class Fake:
     depth: int | None = None
     attempts: list[Planned] = field(default_factory=list)
     heard: list[Rehearsal] = field(default_factory=list)
+    against: list[Rehearsal | None] = field(default_factory=list)  # of whom each was tried out
 
     def contest(self) -> tuple[Contest, Planned, Watched]:
         """It, whom it begins with, and who chooses."""
@@ -55,7 +56,8 @@ class Fake:
             self.attempts.append(on(layout))
             return self.attempts[-1]
 
-        def try_out(made: Planned) -> Rehearsal:
+        def try_out(made: Planned, against: Rehearsal | None) -> Rehearsal:
+            self.against.append(against)
             path = np.full((3, 1), 0.01 * len(self.heard))
             self.heard.append(Rehearsal(np.array([next(rest)]), path, np.ones(1)))
             return self.heard[-1]
@@ -92,6 +94,12 @@ def test_without_challengers_the_one_in_use_is_tried_out_and_stays() -> None:
     assert won.rehearsal is fake.heard[0]
     assert won.tried == (("uniform", -100.0),)
     assert fake.attempts == []
+
+
+def test_challengers_are_tried_out_against_the_best_so_far() -> None:
+    fake = Fake([-100.0, -50.0, -80.0, -10.0])
+    fake.between(*PLACED)
+    assert fake.against == [None, fake.heard[0], fake.heard[1], fake.heard[1]]
 
 
 @pytest.mark.parametrize("promised", [-np.inf, -200.0, -100.0, -99.9, -99.01])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -65,6 +65,47 @@ def test_imagined_through_the_dynamics_themselves_totals_are_those_of_real_episo
     assert found.total == pytest.approx(expected.total_rewards.mean(), rel=1e-12)
     visited = expected.paths[np.isfinite(expected.paths).all(axis=2)]
     np.testing.assert_array_equal(np.sort(found.states, axis=0), np.sort(visited, axis=0))
+
+
+@dataclass
+class Counting:
+    """Counts the steps that were imagined."""
+
+    n_steps: int = 0
+
+    def __call__(self, states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        self.n_steps += len(states)
+        return swing(states, controls)
+
+
+@pytest.mark.parametrize("share", [1.2, 1.0])
+def test_who_can_still_win_is_followed_to_the_end(share: float) -> None:
+    whole = rehearse(TASK, Pushing(), truly, ALIKE)
+    other = Rehearsal(np.full(40, share * whole.total), STARTS, ALIKE.weights)
+    np.testing.assert_array_equal(rehearse(TASK, Pushing(), truly, ALIKE, against=other).totals, whole.totals)
+
+
+def test_who_has_lost_is_given_up_and_still_has_lost() -> None:
+    whole, every, some = rehearse(TASK, Pushing(), truly, ALIKE), Counting(), Counting()
+    rehearse(TASK, Pushing(), every, ALIKE)
+    other = Rehearsal(np.full(40, 0.5 * whole.total), STARTS, ALIKE.weights)
+    found = rehearse(TASK, Pushing(), some, ALIKE, against=other)
+    assert whole.total < found.total < other.total
+    assert not better(found, other)
+    assert some.n_steps < 0.8 * every.n_steps
+
+
+def test_nobody_is_given_up_where_something_is_to_be_won() -> None:
+    """What was lost on the way may be earned back, whether or not the task says so."""
+
+    def swings(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        return effort(states, controls, next_states) + 3.0 * (np.abs(next_states[:, 1]) > 1.0)
+
+    for task in (replace(TASK, optimistic_value=1.0), replace(TASK, reward=swings)):
+        whole = rehearse(task, Pushing(), truly, ALIKE)
+        other = Rehearsal(np.full(40, whole.total + 1.0), STARTS, ALIKE.weights)
+        found = rehearse(task, Pushing(), truly, ALIKE, against=other)
+        np.testing.assert_array_equal(found.totals, whole.totals)
 
 
 def test_from_a_single_start_it_is_the_same_as_from_many() -> None:

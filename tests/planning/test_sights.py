@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimist.arrays import FloatArray
+from optimist.arrays import FloatArray, IntArray
 from optimist.box import Box
 from optimist.discretisation import Layout
 from optimist.grid import Grid
@@ -95,6 +95,34 @@ def test_starts_that_repeat_are_tried_once_and_answered_alike(sights: Sights) ->
     again = np.concatenate([STARTS, STARTS[::-1], STARTS[:1]])
     best = sights.best_from(STARTS)
     assert sights.best_from(again).tolist() == [*best, *best[::-1], best[0]]
+
+
+def test_a_start_that_was_tried_is_not_tried_again(made: Planned) -> None:
+    asked = []
+
+    def swinging(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+        asked.append(len(states))
+        return swing(states, controls)
+
+    sights = Sights.of(made, swinging)
+    first = sights.best_from(STARTS)
+    assert asked
+    asked.clear()
+    assert sights.best_from(STARTS[::-1]).tolist() == first[::-1].tolist()
+    assert sights.looking_from(STARTS[3]) is sights.sights[first[3]]
+    assert not asked
+    sights.best_from(STARTS[:2] + 0.01)
+    assert asked
+
+
+def test_not_more_is_remembered_than_there_is_room_for(
+    sights: Sights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("optimist.planning.sights.MOST_REMEMBERED", 4)
+    fresh = replace(sights, remembered={})
+    for starts in (STARTS[:3], STARTS[2:5], STARTS):
+        assert fresh.best_from(starts).tolist() == sights.best_from(starts).tolist()
+        assert len(fresh.remembered) <= 4
 
 
 def test_where_the_model_goes_out_of_bounds_the_longest_sight_is_taken(made: Planned) -> None:

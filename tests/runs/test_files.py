@@ -170,6 +170,37 @@ def test_run_must_have_a_name() -> None:
 
 # --- where nothing can be written ---
 
+ON_A_FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from optimist.runs import RunStore
+from tests.torture.damage import content
+resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+with RunStore.open(Path(sys.argv[1]), writing=False) as store:
+    print(content(store))
+try:
+    RunStore.open(Path(sys.argv[1]), writing=True)
+except Exception as error:
+    print(error)
+"""
+
+
+@posix
+def test_run_is_read_on_a_full_disk(tmp_path: Path) -> None:
+    """Where there is no room for what SQLite wants to make: here no file can be larger than 1 KiB."""
+    run = made(tmp_path / "run", closed=True)
+    with RunStore.open(shutil.copytree(run, tmp_path / "copy"), writing=False) as store:
+        right = content(store)
+    (run / "run.sqlite-shm").unlink(missing_ok=True)
+    command = [sys.executable, "-c", ON_A_FULL_DISK, str(run)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == [
+        str(right),
+        f"The record of the run in {run} could not be used: the disk is full.",
+    ]
+
+
 AS_NOBODY = """
 import os, sys, json
 from pathlib import Path

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 from optimist import GPRMax
 from optimist.runs.given_environment import OnlyOne, environment_of
@@ -74,10 +74,9 @@ class Sb3Shaped:
         self.env.close()
 
 
+MODES: Any = getattr(gymnasium.vector, "AutoresetMode", ())  # Gymnasium 1.0 has but one, without a name
 VECTORS: dict[str, Callable[[], Any]] = {
-    "next step": lambda: SyncVectorEnv([Ending], autoreset_mode=AutoresetMode.NEXT_STEP),
-    "same step": lambda: SyncVectorEnv([Ending], autoreset_mode=AutoresetMode.SAME_STEP),
-    "disabled": lambda: SyncVectorEnv([Ending], autoreset_mode=AutoresetMode.DISABLED),
+    **{str(mode.value): partial(SyncVectorEnv, [Ending], autoreset_mode=mode) for mode in MODES},
     "wrapped": lambda: gymnasium.wrappers.vector.RecordEpisodeStatistics(SyncVectorEnv([Ending])),
     "Stable-Baselines3's shape": lambda: Sb3Shaped(Ending()),
 }

@@ -462,6 +462,8 @@ def test_outside_environment_goes_on_with_a_fresh_episode_and_all_it_learned(tmp
     assert start.tobytes() != after[44].next_state.tobytes()
     assert -0.6 <= start[0] <= -0.4  # a fresh start of MountainCar-v0
     assert start[1] == 0.0
+    with pytest.raises(ValueError, match="was told; got one where it is to be learned"):
+        GPRMax.resume(tmp_path / "run", gymnasium.make("MountainCar-v0"), writing=False)
 
 
 def test_outside_environment_resumed_between_episodes_abandons_nothing(tmp_path: Path) -> None:

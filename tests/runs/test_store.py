@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimist.agents import GPRMaxAgent, Update
-from optimist.runs import DamagedError, EpisodeRow, RunError, RunStore
+from optimist.runs import DamagedError, EpisodeRow, RunError, RunStore, writing
+from optimist.runs.tables import write_tables
 from optimist.systems import find_system
 from optimist.transitions import Transition
 from tests.cli.running import run
@@ -266,6 +268,22 @@ def test_what_was_left_of_a_run_that_was_never_begun_does_not_matter(new: Path) 
     filled(new)
     with RunStore.open(new, writing=False) as store:
         assert store.n_transitions == 3
+
+
+def test_record_is_all_there_when_it_gets_its_name(new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when closing leaves rows in the log: here another has it open, on a full disk there is no room."""
+    others = list[sqlite3.Connection]()
+
+    def looked_into(connection: sqlite3.Connection, rows: Any) -> None:
+        write_tables(connection, rows)
+        others.append(sqlite3.connect(new / "run.sqlite.new"))
+        others[0].execute("SELECT * FROM sqlite_master").fetchall()
+
+    monkeypatch.setattr(writing, "write_tables", looked_into)
+    RunStore.create(new, HEADER).close()
+    with RunStore.open(new, writing=False) as store:
+        assert store.header["seed"] == HEADER["seed"]
+    others[0].close()
 
 
 def test_log_of_a_deleted_run_does_not_leak_into_a_new_one(tmp_path: Path, new: Path) -> None:

@@ -19,7 +19,7 @@ from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
 from optimist.planning.between import BENT, Between, bend
 from optimist.planning.contest import Contest, TryOut, Won
 from optimist.planning.leaving import Leaving, seen_leaving
-from optimist.planning.rehearsal import Expectation, Starts, from_around, kinds_of
+from optimist.planning.rehearsal import Expectation, Rehearsal, Starts, from_around, kinds_of
 from optimist.planning.sights import Sights
 from optimist.steps import Dynamics, Successors
 from optimist.task import Task
@@ -142,9 +142,12 @@ class Choosing:
             weights = np.concatenate([2.0 * starts.weights, np.full(DRAWS, 1.0 / DRAWS)]) / 3.0
             imagined = imagined_if(model, np.concatenate([np.zeros_like(starts.states), drawn]))
             starts = Starts(states, weights, starts.n_seen)
-        if not sights:
-            return lambda made: rehearse(self.task, made.policy, imagined, starts)
-        return lambda made: rehearse(self.task, Sights.of(made, mean), imagined, starts)
+
+        def try_out(made: Planned, against: Rehearsal | None) -> Rehearsal:
+            policy = Sights.of(made, mean) if sights else made.policy
+            return rehearse(self.task, policy, imagined, starts, against=against)
+
+        return try_out
 
     def _draws(self, n_seen: int) -> FloatArray:
         """How possible models err, after so many transitions, in standard deviations.  [DRAWS, d]"""
@@ -203,9 +206,10 @@ def flow_of(model: Model, grid: Grid, task: Task | None = None) -> Flow:
     next_states, uncertainty = model.predict_on(grid)
     assert uncertainty is not None
     low, high, widths = grid.box.low, grid.box.high, grid.box.widths
-    sound = np.asarray(np.isfinite(next_states).all(axis=2))
+    finite = np.isfinite(next_states)
     next_states = np.clip(next_states, low - widths, high + widths)
-    if not sound.all():
+    if not finite.all():
+        sound = np.asarray(finite.all(axis=2))
         nodes = np.broadcast_to(grid.nodes, next_states.shape)
         next_states = np.where(sound[:, :, np.newaxis], next_states, nodes)
         uncertainty = np.where(sound, uncertainty, 1.0)

@@ -306,13 +306,14 @@ class GPRMaxAgent:
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made = rehearsed.planned
-        foretold = self._choosing.from_seen(model, Sights.of(made, imagined_by(model)), seen)
+        sights = Sights.of(made, imagined_by(model))
+        foretold = self._choosing.from_seen(model, sights, seen)
         settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
         expectation = foretold.expectation
         try_out = self._choosing.stage(model, seen)
-        counts = expectation, n_updates, self.planner, try_out
+        counts = expectation, n_updates, self.planner, try_out, sights
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(
             n_transitions=self.n_transitions,

@@ -29,6 +29,7 @@ class Knowledge:
     n_updates: int
     planner: Planner
     try_out: TryOut
+    sights: Sights  # the plan it explores with, acted on with the sight that is best from where it begins
 
     @property
     def plan(self) -> Plan:
@@ -52,14 +53,10 @@ class Knowledge:
             directly=made.policy.directly if isinstance(made.policy, Between) else None,
             noise=made.noise,
         )
-        return made if better(self.try_out(made), self.try_out(plain)) else plain
-
-    @cached_property
-    def sights(self) -> Sights:
-        """The plan it explores with, acted on with the sight that is best from where an episode begins."""
-        return Sights.of(self.planned, imagined_by(self.model))
+        heard = self.try_out(plain, None)
+        return made if better(self.try_out(made, heard), heard) else plain
 
     @cached_property
     def best_sights(self) -> Sights:
-        """The same of the best it knows."""
+        """The best it knows, acted on in the same way."""
         return Sights.of(self.best, imagined_by(self.model))

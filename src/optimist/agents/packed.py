@@ -18,12 +18,13 @@ from optimist.documents import NotNegative, Number, Said, parsed, require_array
 from optimist.given import brief
 from optimist.grid import Grid
 from optimist.models.drift import Drift
-from optimist.models.model import Arrays, ModelLearner, Packed, noise_of
+from optimist.models.model import Arrays, ModelLearner, Packed, imagined_by, noise_of
 from optimist.planning import Chooser, Plan
 from optimist.planning.between import sight
 from optimist.planning.chooser import POLISH
 from optimist.planning.memory import require_memory
 from optimist.planning.rehearsal import Expectation
+from optimist.planning.sights import Sights
 from optimist.task import Task
 from optimist.transitions import Transitions
 
@@ -204,7 +205,8 @@ class Unpacking:
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())
-        counts = expectation, said.n_updates, choosing.planner, choosing.stage(model, seen)
+        sights = Sights.of(planned, imagined_by(model))
+        counts = expectation, said.n_updates, choosing.planner, choosing.stage(model, seen), sights
         return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
 

@@ -77,7 +77,7 @@ class SarsaRun(Session[Any]):
         self,
         total_timesteps: int | None = None,
         callback: object = None,
-        log_interval: int = 1,
+        log_interval: int | None = 1,
         tb_log_name: str | None = None,
         reset_num_timesteps: bool = False,
         progress_bar: bool = False,
@@ -95,7 +95,9 @@ class SarsaRun(Session[Any]):
             LearningProgress.shown(progress_bar, None, episodes, len(self._episodes)) as bar,
             listening(self, callback) as callbacks,
         ):
-            saying: list[Callback] = [Saying(self.verbose, log_interval)] if self.verbose else []
+            saying: list[Callback] = (
+                [Saying(self.verbose, log_interval)] if self.verbose and log_interval else []
+            )
             self._make(max(episodes, len(self._recorded)), [bar, *saying, *callbacks])
         return self
 

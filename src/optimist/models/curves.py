@@ -13,6 +13,7 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.compiled.ends import beyond_curve
 
 FEWEST = 3  # ends
 MOST_LEFT_OUT = 8
@@ -34,11 +35,9 @@ class Curve:
 
     def __call__(self, states: FloatArray) -> BoolArray:
         """Which of `states` [n, d] lie beyond.  [n]"""
-        return np.asarray(self.score(states) >= self.bound)
-
-    def score(self, states: FloatArray) -> FloatArray:
-        """The polynomial.  [n]"""
-        return np.asarray(polynomial(self.box, self.axes, states) @ self.weights)
+        found = np.empty(len(states), dtype=np.bool_)
+        beyond_curve(_columns(self.box, self.axes, states), self.weights, self.bound, found)
+        return found
 
     def __str__(self) -> str:
         return f"beyond a curve in coordinates {' and '.join(map(str, self.axes))}"
@@ -46,6 +45,13 @@ class Curve:
 
 def polynomial(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArray:
     """1, the coordinates and all products of two.  [n, p]"""
+    table = _columns(box, axes, states).T
+    rows, cols = np.triu_indices(table.shape[1])
+    return np.asarray(table[:, rows] * table[:, cols])
+
+
+def _columns(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArray:
+    """1 and the coordinates, of an angle cosine and sine.  [c, n]"""
     columns = [np.ones(len(states))]
     for axis in axes:
         if box.periodic[axis]:
@@ -53,9 +59,7 @@ def polynomial(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArra
             columns += [np.cos(turn), np.sin(turn)]
         else:
             columns.append((states[:, axis] - box.low[axis]) / box.widths[axis] * 2.0 - 1.0)
-    table = np.column_stack(columns)
-    rows, cols = np.triu_indices(table.shape[1])
-    return np.asarray(table[:, rows] * table[:, cols])
+    return np.array(columns)
 
 
 def learn_curve(ended: FloatArray, lived: FloatArray, box: Box, *, failures: bool) -> Curve | None:

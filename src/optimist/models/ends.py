@@ -9,13 +9,14 @@ explains may lie beyond a curve (`curves`); what none does is known around the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.compiled.ends import near_ends
 from optimist.models.curves import Curve, learn_curve
 from optimist.transitions import Transitions
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from scipy.spatial import cKDTree
 
 REACH = 0.1  # of the box: an end says nothing of places further away
+BOTH = 2.01  # reaches: from an end to somebody who lived within reach of the same place, at most
 CAUTION = 0.1  # of the gap between the last who lived and the first who did not: where a failure begins
 LIKELY = 0.2  # of how likely the most likely side is: less likely ones that explain the same are luck
 FEW_SIDES = 0.5  # sides for each end that they explain, besides the first: with more they are luck
@@ -54,9 +56,22 @@ class Ends:
     near: Near | None
     n_ends: int
     curve: Curve | None = None
+    # what was asked last, and the answer: what a step pays and whether it ends an episode is asked one after
+    # the other, of the same states
+    _last: list[tuple[FloatArray, BoolArray]] = field(default_factory=list, init=False, repr=False)
 
     def __call__(self, states: FloatArray) -> BoolArray:
         """Which of `states` [n, d] end an episode.  [n]"""
+        if self.near is None and self.curve is None:
+            return self._beyond(states)
+        for asked, answer in self._last:
+            if np.array_equal(asked, states):
+                return answer.copy()
+        answer = self._beyond(states)
+        self._last[:] = [(states.copy(), answer)]
+        return answer.copy()
+
+    def _beyond(self, states: FloatArray) -> BoolArray:
         ended = np.zeros(len(states), dtype=np.bool_)
         for side in self.sides:
             ended |= side.beyond(states)
@@ -100,19 +115,29 @@ class Near:
     """Ends that no side explains: where the nearest place that is known ended an episode."""
 
     box: Box
-    ended: cKDTree
-    lived: cKDTree
-    n_ends: int
+    ended: FloatArray  # [n_ends, d], in widths of the box
+    lived: FloatArray  # [n, d], the same: those so near to an end that they matter
+
+    @classmethod
+    def of(cls, box: Box, ended: FloatArray, lived: FloatArray) -> Near:
+        """Of places that `ended` [n_ends, d] an episode, and others where somebody `lived` [n, d]."""
+        ends, lives = scaled(box, ended), scaled(box, lived)
+        reached = np.zeros(len(lived), dtype=np.bool_)
+        # a place within reach of an end is told apart by those who lived no further from that place
+        near_ends(lived, box.low, box.widths, box.periodic, ends, lives[:0], BOTH * REACH, reached)
+        return cls(box, ends, lives[reached])
+
+    @property
+    def n_ends(self) -> int:
+        """How many places these are."""
+        return len(self.ended)
 
     def __call__(self, states: FloatArray) -> BoolArray:
         """Which of `states` [n, d] are nearer to an end than to any place where somebody lived.  [n]"""
-        points = scaled(self.box, states)
-        found = np.zeros(len(points), dtype=np.bool_)
-        apart, _ = self.ended.query(points, distance_upper_bound=REACH)
-        rows = np.flatnonzero(np.isfinite(apart))
-        if rows.size:
-            lives, _ = self.lived.query(points[rows])
-            found[rows] = apart[rows] < lives
+        found = np.empty(len(states), dtype=np.bool_)
+        near_ends(
+            states, self.box.low, self.box.widths, self.box.periodic, self.ended, self.lived, REACH, found
+        )
         return found
 
 
@@ -130,7 +155,7 @@ def learn_ends(seen: Transitions, box: Box, *, failures: bool) -> Ends | None:
     curve = learn_curve(ended[~explained], lived, box, failures=failures)
     if curve is not None and not curve(lived).any():
         return Ends(tuple(sides), None, len(ended), curve)
-    return Ends(tuple(sides), _near(box, ended[~explained], lived), len(ended))
+    return Ends(tuple(sides), Near.of(box, ended[~explained], lived), len(ended))
 
 
 def _sides(
@@ -183,10 +208,6 @@ def _mirrored(sides: list[Side], lived: FloatArray, box: Box) -> list[Side]:
         if symmetric and not there and not mirrored.beyond(lived).any():
             found.append(mirrored)
     return found
-
-
-def _near(box: Box, ended: FloatArray, lived: FloatArray) -> Near:
-    return Near(box, tree(box, ended), tree(box, lived), len(ended))
 
 
 def scaled(box: Box, states: FloatArray) -> FloatArray:

@@ -123,11 +123,12 @@ class OpenTask(Task):
 
     @property
     def most(self) -> float:
-        """What no episode can exceed: where every step pays the same gain, that of a whole one."""
-        if not self._pays_always:
+        """What no episode can exceed: that of a whole one, where steps pay the same and ends do not help."""
+        if not (self._pays_always or self._never_ends):
             return np.inf
         assert self.learned is not None
-        return (1.0 - 1e-9) * self.learned.level * self.imagined_steps
+        whole = self.learned.level * self.imagined_steps
+        return whole - 1e-9 * abs(whole)
 
     @property
     def _pays_always(self) -> bool:
@@ -141,9 +142,14 @@ class OpenTask(Task):
         )
 
     @property
+    def _never_ends(self) -> bool:
+        """Whether every step pays the same, and no end is known: then all plans earn the same."""
+        return self.learned is not None and self.learned.name == "constant" and self.is_terminal is None
+
+    @property
     def imagined_steps(self) -> int:
         """Where every step pays the same, who has lived so long goes on living."""
-        return min(self.max_steps, LIVES) if self._pays_always else self.max_steps
+        return min(self.max_steps, LIVES) if self._pays_always or self._never_ends else self.max_steps
 
     def surprised_by(self, transition: Transition) -> bool:
         """Whether an end, or what was paid, is not what was believed; or a place far outside."""

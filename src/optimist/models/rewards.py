@@ -63,6 +63,8 @@ class LearnedReward:
 
     def before(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The same, ends aside.  [n]"""
+        if self.name == "constant":
+            return np.full(len(states), np.clip(self.level, *self.limits))
         controls = np.broadcast_to(controls, (len(states), controls.shape[1]))
         return np.clip(self.formula(states, controls, next_states), *self.limits)
 

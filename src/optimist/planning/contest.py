@@ -16,7 +16,7 @@ from optimist.planning.rehearsal import Rehearsal, better
 MOST_ROUNDS = 3  # of placing nodes again along the paths of the plan that is best by then
 
 Attempt = Callable[[Layout], Planned]  # plan on a layout
-TryOut = Callable[[Planned], Rehearsal]
+TryOut = Callable[[Planned, Rehearsal | None], Rehearsal]  # or until it has lost against another
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Contest:
         return won
 
     def _began(self, first: Planned) -> Won:
-        heard = self.try_out(first)
+        heard = self.try_out(first, None)
         return Won(first, heard, ((first.layout.name, heard.total),))
 
     def _challenged(self, won: Won, kind: str, wins: Callable[[Rehearsal, Rehearsal], bool]) -> Won:
@@ -60,7 +60,7 @@ class Contest:
         if layout is None:
             return won
         other = self.attempt(layout)
-        heard = self.try_out(other)
+        heard = self.try_out(other, won.rehearsal)
         tried = (*won.tried, (other.layout.name, heard.total))
         if wins(heard, won.rehearsal):
             return Won(other, heard, tried)

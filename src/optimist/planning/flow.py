@@ -16,6 +16,7 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled.interpolation import follow
+from optimist.compiled.paths import displace
 from optimist.compiled.search import grow
 from optimist.grid import Grid
 from optimist.planning.tables import require_uncertainty
@@ -47,7 +48,7 @@ class Flow:
         rows = np.zeros((n_nodes, _width(grid)))
         fields = np.empty((n_actions, prod(grid.padded_shape) * _width(grid)))
         for action in range(n_actions):
-            rows[:, :n_dims] = grid.box.displacement(nodes, successors.next_states[action])
+            displace(nodes, successors.next_states[action], grid.box.periods, rows)
             rows[:, n_dims] = uncertainty[action]
             fields[action] = grid.pad(rows).reshape(-1)
         return cls(grid, fields)

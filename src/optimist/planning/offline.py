@@ -113,8 +113,8 @@ def plan(
     if starts is not None:
         begin = from_around(task, _starts(task, starts))
 
-        def try_out(made: Planned) -> Rehearsal:
-            return rehearse(task, Sights.of(made, imagined), imagined, begin)
+        def try_out(made: Planned, against: Rehearsal | None) -> Rehearsal:
+            return rehearse(task, Sights.of(made, imagined), imagined, begin, against=against)
 
         won = Contest(chooser, attempt, try_out, begin.states[:0]).among_all(kept)
         kept, expected, tried = won.planned, won.rehearsal.total, won.tried

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.planning.policy import Acting, Policy, begun
 from optimist.steps import Imagined, Noisy
@@ -57,16 +57,33 @@ class Starts(NamedTuple):
         return cls(states, np.full(len(states), 1.0 / len(states)), len(states))
 
 
-def rehearse(task: Task, policy: Policy, imagined: Imagined, starts: Starts) -> Rehearsal:
-    """Episodes in imagination, as long as real ones."""
-    return imagine(task, begun(policy, starts.states), imagined, starts)
+# Totals so far [n_starts], and from which starts all is over [n_starts] -> which need not be gone on with
+GiveUp = Callable[[FloatArray, BoolArray], BoolArray]
 
 
-def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> Rehearsal:
+def rehearse(
+    task: Task, policy: Policy, imagined: Imagined, starts: Starts, *, against: Rehearsal | None = None
+) -> Rehearsal:
+    """Episodes in imagination, as long as real ones; or until it is clear that `against` was better.
+
+    Given up, the total is more than it would have been, and still less than that of `against`.
+    """
+
+    def lost(totals: FloatArray, _over: BoolArray) -> BoolArray:
+        return np.full(len(totals), against is not None and float(starts.weights @ totals) < against.total)
+
+    give_up = None if against is None else lost
+    return imagine(task, begun(policy, starts.states), imagined, starts, give_up)
+
+
+def imagine(
+    task: Task, acting: Acting, imagined: Imagined, starts: Starts, give_up: GiveUp | None = None
+) -> Rehearsal:
     """The same of a policy that has prepared.
 
     A path that becomes infinite, leaves all bounds or earns what cannot be said is over: nothing good is
-    expected of it. With noise several paths begin at each start, and their mean is what counts.
+    expected of it. With noise several paths begin at each start, and their mean is what counts. Where all
+    there is are costs, totals only fall, and who has lost may `give_up` early.
     """
     noisy = imagined if isinstance(imagined, Noisy) else None
     box, repeats, unsaid = task.box, 1 if noisy is None else noisy.repeats, [np.nan] * task.controls.shape[1]
@@ -74,7 +91,7 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     states = box.wrap(np.tile(np.array(starts.states, dtype=np.float64), (repeats, 1)))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen, path = [states], [states[0]]
-    states = states[going]
+    states, falling = states[going], task.optimistic_value <= 0.0
     for number in range(task.imagined_steps):
         if not going.size:
             break
@@ -93,13 +110,17 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
         if not going.size:
             break
         with np.errstate(all="ignore"):
-            totals[going] += by_rows(task.rewards, -np.inf, states, controls, after)
+            earned = by_rows(task.rewards, -np.inf, states, controls, after)
+            totals[going] += earned
         totals[going[totals[going] == np.inf]] = -np.inf  # nor is a sum that overflows good for anything
         said = totals[going] > -np.inf
         going, after = going[said], after[said]
         seen.append(after)
         path += [after[0]] if going.size and going[0] == 0 else []
         on = ~task.terminal(after)
+        falling = falling and bool((earned <= 0.0).all())
+        if give_up is not None and falling and on.any():
+            on &= ~_given_up(give_up, totals, going[on], repeats)[going % len(starts.states)]
         going, states = going[on], after[on]
     if noisy is None:
         return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
@@ -107,6 +128,14 @@ def imagine(task: Task, acting: Acting, imagined: Imagined, starts: Starts) -> R
     with np.errstate(invalid="ignore"):
         spreads = np.nan_to_num(each.std(axis=0, ddof=1), nan=np.inf)
     return Rehearsal(each.mean(axis=0), np.concatenate(seen), starts.weights, np.array(path), spreads)
+
+
+def _given_up(give_up: GiveUp, totals: FloatArray, going: IntArray, repeats: int) -> BoolArray:
+    """Which starts need not be gone on with: what their paths have come to so far is a mean of `repeats`."""
+    over = np.ones(len(totals), dtype=np.bool_)
+    over[going] = False
+    by_start = np.asarray(over.reshape(repeats, -1).all(axis=0))
+    return give_up(totals.reshape(repeats, -1).mean(axis=0), by_start)
 
 
 def by_rows(

@@ -9,12 +9,12 @@ model says that it earns no less than any of them throughout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimist.arrays import Actions, FloatArray, IntArray
+from optimist.arrays import Actions, BoolArray, FloatArray, IntArray
 from optimist.given import brief
 from optimist.planning.planner import Planned
 from optimist.planning.policy import Lookahead, Policy, QFunction
@@ -23,6 +23,7 @@ from optimist.steps import Imagined
 from optimist.task import Task
 
 MOST_SIGHTS = 6
+MOST_REMEMBERED = 1024  # starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,8 @@ class Sights:
     task: Task
     sights: tuple[QFunction | Lookahead, ...]  # the longest first
     imagined: Imagined  # what they are tried out in, of whatever start
+    # by the start: whoever begins there again need not be tried again
+    remembered: dict[bytes, int] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, made: Planned, imagined: Imagined) -> Sights:
@@ -85,18 +88,34 @@ class Sights:
 
     def best_from(self, starts: FloatArray) -> IntArray:
         """Which sight earns most from each of `starts` [n, d], the longest of equals.  [n]"""
-        if len(self.sights) == 1 or not len(starts):
+        if len(self.sights) == 1:
             return np.zeros(len(starts), dtype=np.intp)
+        keys = [start.tobytes() for start in starts]
+        new = {key: start for key, start in zip(keys, starts, strict=True) if key not in self.remembered}
+        found = dict(zip(new, self._tried_from(np.array(list(new.values()))), strict=True)) if new else {}
+        best = [found[key] if key in found else self.remembered[key] for key in keys]
+        if len(self.remembered) + len(found) > MOST_REMEMBERED:
+            self.remembered.clear()
+        self.remembered.update(list(found.items())[:MOST_REMEMBERED])
+        return np.array(best, dtype=np.intp)
+
+    def _tried_from(self, starts: FloatArray) -> list[int]:
+        """The same of starts [n, d] that are all different, each sight followed from each of them."""
         if np.isfinite(self.task.most):
             return self._first_that_does(starts)
-        different, rows = np.unique(starts, axis=0, return_inverse=True)
-        everywhere = np.tile(different, (len(self.sights), 1))
-        trying = Begun(self.sights, np.repeat(np.arange(len(self.sights)), len(different)))
-        heard = imagine(self.task, trying, self.imagined, Starts.alike(everywhere))
-        best = heard.totals.reshape(len(self.sights), len(different)).argmax(axis=0)
-        return np.asarray(best[rows.reshape(-1)])
+        everywhere = np.tile(starts, (len(self.sights), 1))
+        trying = Begun(self.sights, np.repeat(np.arange(len(self.sights)), len(starts)))
+        heard = imagine(self.task, trying, self.imagined, Starts.alike(everywhere), self._worse)
+        best: list[int] = heard.totals.reshape(len(self.sights), len(starts)).argmax(axis=0).tolist()
+        return best
 
-    def _first_that_does(self, starts: FloatArray) -> IntArray:
+    def _worse(self, totals: FloatArray, over: BoolArray) -> BoolArray:
+        """Which need not be gone on with: another sight was better from the same start.  [n_sights * n]"""
+        by_sight, ends = totals.reshape(len(self.sights), -1), over.reshape(len(self.sights), -1)
+        best = np.where(ends, by_sight, -np.inf).max(axis=0)
+        return np.asarray((by_sight < best).reshape(-1))
+
+    def _first_that_does(self, starts: FloatArray) -> list[int]:
         """The same where it is known what no episode can exceed: who earns it need not look for better."""
         best, which = np.full(len(starts), -np.inf), np.zeros(len(starts), dtype=np.intp)
         for number, sight in enumerate(self.sights):
@@ -107,7 +126,8 @@ class Sights:
             totals = imagine(self.task, trying, self.imagined, Starts.alike(starts[rows])).totals
             better = totals > best[rows]
             best[rows[better]], which[rows[better]] = totals[better], number
-        return which
+        found: list[int] = which.tolist()
+        return found
 
     def begin(self, starts: FloatArray) -> Begun:
         """How episodes from `starts` [n, d] are acted in."""

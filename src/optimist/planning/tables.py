@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled import sweeps
+from optimist.compiled.paths import crossed
 from optimist.discretisation import ONE_STEP, Holding
 from optimist.grid import Grid
 from optimist.planning.leaving import Leaving
@@ -120,11 +121,10 @@ def follow(
         # dynamics need not mean anything beyond an end: those paths stay there
         goes_on = counts != 0.0
         if widths is not None and holding.until_crossed:
-            crossed = (np.abs(task.box.displacement(origins, states)) / widths.take(where, axis=0)).max(
-                axis=1
-            )
+            cells = np.empty(len(states))
+            crossed(origins, states, widths, where, task.box.periods, cells)
             # let go, too, of what is at rest and will cross nothing, and of what is mostly guessed
-            goes_on &= (crossed < 1.0) & (crossed * hold >= number + 1.0) & (known > GUESSED)
+            goes_on &= (cells < 1.0) & (cells * hold >= number + 1.0) & (known > GUESSED)
         if not goes_on.all():
             over, going = np.flatnonzero(~goes_on), np.flatnonzero(goes_on)
             at = where[over]

@@ -29,13 +29,15 @@ OF_THE_FILE = (
 
 
 SHORT = sqlite3.SQLITE_IOERR_SHORT_READ
+NO_ROOM = sqlite3.SQLITE_IOERR_SHMSIZE  # for the third file
+CANNOT_WRITE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 
 
 class Reading:
     """A connection that only reads, also where nothing can be written.
 
-    SQLite reads a database with a log by help of a third file, which it has to make. In a directory where it
-    cannot, the database is read as one that nobody changes; if there is a log, from a copy of both.
+    SQLite reads a database with a log by help of a third file, which it has to make. Where it cannot, or the
+    disk is full, the database is read as one that nobody changes; if there is a log, from a copy of both.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -45,11 +47,7 @@ class Reading:
             try:
                 patiently(lambda: self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone())
             except sqlite3.Error as error:
-                if _code(error) not in (
-                    sqlite3.SQLITE_CANTOPEN,
-                    sqlite3.SQLITE_READONLY,
-                    sqlite3.SQLITE_PERM,
-                ):
+                if _code(error) not in CANNOT_WRITE and not _has_no_room(error):
                     raise
                 self.connection.close()
                 self.connection = self._without_writing(directory)
@@ -167,4 +165,8 @@ def told(directory: Path) -> Iterator[None]:
 def _reason(error: sqlite3.Error) -> str:
     if _code(error) == sqlite3.SQLITE_BUSY:
         return f"another program has kept it locked for {PATIENCE:.0f} s"
-    return said(error)
+    return "the disk is full" if _has_no_room(error) else said(error)
+
+
+def _has_no_room(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", None) == NO_ROOM

@@ -88,7 +88,7 @@ class RunHeader(Said):
     seed: Seed = 0
     settings: Document = Field(default_factory=dict)
     task: TaskSaid | None = None
-    episodes: Count = 1
+    episodes: Count = 1  # how many it shall have, where somebody said so
     axis_names: list[Text] | None = None  # [d], of an environment that has some
 
 
@@ -112,7 +112,6 @@ class WholeRunHeader(RunHeader):
 
     optimist_version: Text
     problem: Text | None
-    episodes: Count
     agent: Annotated[str, Field(min_length=1, max_length=200)]
     seed: Seed
     settings: Document

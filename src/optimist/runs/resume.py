@@ -168,4 +168,20 @@ def checked_header(store: RunStore, task: Task) -> dict[str, Any]:
         raise RunError(f"The record of the run in {store.directory} is damaged: no settings.")
     require_whole(header, store.directory)
     require_same_task(header["task"], task, store.directory)
+    _require_as_told(store, task)
     return header
+
+
+def _require_as_told(store: RunStore, task: Task) -> None:
+    """Raise ValueError when what was told then is to be learned now, or the other way round.
+
+    A run from Python may have been told what an environment pays; the id of that environment alone says less.
+    """
+    plans, open_now = store.plans(), bool(task.evidence)
+    if plans and ("believed" in plans[-1]["rehearsal"]) != open_now:
+        then, now = ("told", "to be learned") if open_now else ("learned", "told")
+        raise ValueError(
+            f"The task must be the one of {store.directory}: what it pays and where it ends was {then}; "
+            f"got one where it is {now}. The command takes an environment that is told in your own words as "
+            "`--problem FILE.py:FUNCTION`."
+        )

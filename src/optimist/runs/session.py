@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -83,7 +84,7 @@ class Session(Asked[A]):
             raise ValueError("`run` must name a directory; got ''.")
         agent = self._agent
         header = run_header(self._name, self._problem, told_to(agent), agent.settings, seed=agent.seed)
-        header |= {"episodes": episodes or 1} | axis_names_of(self.env)
+        header |= ({} if episodes is None else {"episodes": episodes}) | axis_names_of(self.env)
         self._store = RunStore.create(Path(run), header)
 
     @classmethod
@@ -135,7 +136,7 @@ class Session(Asked[A]):
         self,
         total_timesteps: int | None = None,
         callback: object = None,
-        log_interval: int = 1,
+        log_interval: int | None = 1,
         tb_log_name: str | None = None,
         reset_num_timesteps: bool = False,
         progress_bar: bool = False,
@@ -148,7 +149,7 @@ class Session(Asked[A]):
             total_timesteps: transitions to make. An episode that is cut short goes on in the next call.
             callback: called with every event (`Stepped`, `Updated`); stops when it returns False. Or one of
                 `optimist.callbacks`, or a list of such.
-            log_interval: of how many episodes one is logged and said (`verbose`).
+            log_interval: of how many episodes one is logged and said (`verbose`); None: of none.
             tb_log_name: the folder of TensorBoard's files in `tensorboard_log`, before its number.
             reset_num_timesteps: count from 0 again, in a fresh episode and a new folder of logs. Nothing is
                 forgotten by that, and nothing is removed from a record.
@@ -160,9 +161,13 @@ class Session(Asked[A]):
             raise ValueError("`learn` must be given `total_timesteps` or `episodes`; got neither.")
         total_timesteps = None if total_timesteps is None else whole("`total_timesteps`", total_timesteps, 1)
         episodes = None if episodes is None else whole("`episodes`", episodes, 1)
-        log_interval = whole("`log_interval`", log_interval, 1)
+        log_interval = sys.maxsize if log_interval is None else whole("`log_interval`", log_interval, 1)
         if self.env is None:
             raise ValueError("`learn` must have an environment; got none. Call `set_env` first.")
+        if self._store is not None and self._store.closed:
+            raise ValueError(
+                "`learn` must have an open run; got one that was closed. Open it again with `GPRMax.resume`."
+            )
         if reset_num_timesteps:
             self._count_anew()
         most = None if total_timesteps is None else self.num_timesteps + total_timesteps
@@ -277,6 +282,12 @@ class Session(Asked[A]):
         if self._store is not None:
             self._store.close()
         self._logs.close()
+
+    def __repr__(self) -> str:
+        """Who it is, and how far it has come."""
+        so_far = f"{self.num_timesteps} transitions, {len(self._episodes)} episodes"
+        of = f" of {self._problem}" if self._problem else ""
+        return f"<{type(self).__name__} {self._name}{of}, seed {self._agent.seed}: {so_far}>"
 
     def _repr_html_(self) -> str:
         return session_html(self)

@@ -39,6 +39,7 @@ class RunStore:
     def __init__(self, directory: Path, reading: Reading | None, writing: Writing | None) -> None:
         self.directory = directory
         self._reading, self._writing = reading, writing
+        self.closed = False
         self._record: tuple[object, Record] | None = None  # as it was when `_state` was that
 
     @classmethod
@@ -291,6 +292,7 @@ class RunStore:
 
     def close(self) -> None:
         """Let go of it; once is enough, more does no harm."""
+        self.closed = True
         if self._reading is not None:
             self._reading.close()
         if self._writing is not None:

@@ -163,6 +163,10 @@ def make_database(directory: Path, rows: Mapping[str, Sequence[Row]]) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         with transaction(connection):
             write_tables(connection, rows)
+        # from the log into the file that is renamed: closing does that, too, but does not tell when it cannot
+        kept_out = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if kept_out:
+        raise RunError(f"The run in {directory} could not be begun: another program is reading {beside}.")
     beside.rename(directory / RECORD)
     sync_directory(directory)
 

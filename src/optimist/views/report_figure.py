@@ -142,6 +142,7 @@ def _functions(kept: dict[str, Any], task: dict[str, Any]) -> tuple[QFunction, Q
 def _draw_sweep(name: str, rows: list[dict[str, Any]]) -> Figure:
     """Median and quartiles over the runs of every agent, a panel for each problem."""
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     problems: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
@@ -161,6 +162,7 @@ def _draw_sweep(name: str, rows: list[dict[str, Any]]) -> Figure:
         best = next(iter(agents.values()))[0]["best_known"]
         if best is not None:
             panel.axhline(best, color="black", linestyle="--", linewidth=1.0, label="best known")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.set_xlabel("episode")
         panel.set_ylabel("total reward")
         panel.legend(fontsize=8)

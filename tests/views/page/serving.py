@@ -29,7 +29,8 @@ class Served:
         self._socket = bound(LOOPBACK, 0)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://{LOOPBACK}:{self.port}/"
-        config = uvicorn.Config(make_app(directory, host), ws="none", lifespan="off", log_level="error")
+        self.app = make_app(directory, host)
+        config = uvicorn.Config(self.app, ws="none", lifespan="off", log_level="error")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self._thread.start()

@@ -15,6 +15,7 @@ from optimist import Box, GPRMax
 from optimist.agents.plan_map import PlanMap
 from optimist.grid import Grid
 from optimist.planning import QFunction
+from optimist.runs import RunStore
 from optimist.runs.files import FRAME, RECORD
 from optimist.runs.frames import keep_frame
 from optimist.runs.maps import packed
@@ -114,6 +115,35 @@ def test_maps_show_what_is_chosen(browser: Browser, finished: Path) -> None:
         browser.until("return document.documentElement.dataset.look === 'dark'")
         assert browser.picture("map-value") != seen["turned"]
         browser.set("theme", "auto")
+        browser.run("const v = optimist.app.run; v.axes = [0, 0]; v.map.high[1] = 9; v.fillLook()")
+        held = "return ['min', 'max', 'value'].map((name) => Number(document.getElementById('held-1')[name]))"
+        assert browser.run(held)[1] == 9.0  # as far as the plan goes, which may be beyond what was told
+        browser.run("const v = optimist.app.run; v.map.high[1] = 0.5; v.fitHeld()")
+        assert browser.run(held) == [pytest.approx(-0.07), 0.5, pytest.approx(0.0, abs=0.01)]
+
+
+def test_a_run_with_any_control_is_shown_and_moves(browser: Browser, tmp_path: Path) -> None:
+    directory = learned(tmp_path / "run", problem="pendulum-continuous", steps=12)
+    with RunStore.open(directory, writing=False) as store:
+        steps = store.transitions()
+    angles = np.array([steps[0].state[0], *(step.next_state[0] for step in steps)])
+    crossed = int((np.abs(np.diff(angles)) > np.pi).sum())
+    assert crossed > 0  # it starts hanging, where the angle jumps
+    write_report(directory, tmp_path / "run.html")
+    with shown(browser, directory) as served:
+        for address in (served.url, (tmp_path / "run.html").as_uri()):
+            browser.open(address)
+            browser.until(MAPPED)
+            browser.run("const p = optimist.app.run.player; p.playing = false; p.step = 7; p.show()")
+            words = browser.run(
+                "return document.querySelector('[aria-label=\"The system, moving\"] .read').textContent"
+            )
+            said = float(words.split("control ")[1].split(";")[0].replace("\u2212", "-"))
+            assert said == pytest.approx(np.atleast_1d(steps[7].action)[0], rel=0.01)
+            line = "return document.querySelector(arguments[0]).getAttribute('d')"
+            drawn = browser.run(line, '[aria-label="Coordinates over time"] path.line')
+            assert drawn.count("M") == 1 + crossed
+            assert "any from (\u22125) to (5)" in browser.run("return document.body.textContent")
 
 
 def test_values_in_the_browser_are_those_of_the_agent(browser: Browser, finished: Path) -> None:
@@ -199,7 +229,10 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, finished: Path, widt
             browser.until("return optimist.app.run && optimist.app.run.map && !optimist.app.run.queued")
             assert browser.run("return document.documentElement.scrollWidth") <= width
         finally:
+            complaints = browser.errors()
+            browser.open("about:blank")  # or it asks on when its server is gone
             browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert complaints == []
 
 
 def test_ten_windows_follow_at_once(browser: Browser, tmp_path: Path) -> None:
@@ -316,15 +349,24 @@ def test_a_sweep_shows_its_runs_side_by_side(browser: Browser, finished: Path, t
     for seed in (0, 1):
         learned(root / "line" / f"seed-{seed}", problem="line", steps=30, seed=seed)
     shutil.copytree(finished, root / "car")
+    write_bytes_at(shutil.copytree(finished, root / "torn") / RECORD, 4096, b"\0" * 9000)
     write_report(root, tmp_path / "sweep.html")
     with shown(browser, root) as served:
         for address in (served.url, (tmp_path / "sweep.html").as_uri()):
             browser.open(address)
             browser.until("return document.querySelectorAll('[data-run]').length === 3")
+            said = browser.run("return document.body.innerText")
+            assert "4 runs, 1 of them done" in said
+            assert "torn: The record of a run must be whole" in said
+            assert "seed 1: 2 episodes, last" in said  # nobody said how many
             browser.run("document.querySelector('[data-run=\"line/seed-1\"]').click()")
             browser.until("return optimist.app.run && optimist.app.run.map && /seed 1/.test(document.title)")
             browser.driver.refresh()  # stays there
             browser.until("return optimist.app.run && optimist.app.run.map && /seed 1/.test(document.title)")
+            browser.click("back")
+            browser.until("return document.querySelectorAll('[data-run]').length === 3")
+            browser.run("location.hash = 'run=%'")  # which names nothing
+            browser.until(MESSAGE)
             browser.click("back")
             browser.until("return document.querySelectorAll('[data-run]').length === 3")
         rows = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import threading
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from optimist.runs.files import MAPS, RECORD
+from optimist.systems import SYSTEMS
+from optimist.views.page.document import script
 from optimist.views.page.server import LOOPBACK, PORT, bound, is_loopback, url_of
 from tests.runs.recording import learned, rewritten, with_header, write_bytes_at
 from tests.views.page.serving import Served, SlowRun, serving, until
@@ -51,6 +54,7 @@ def test_page_and_data_are_served_with_all_that_keeps_them_here(served: Served) 
     assert [len(row["totals"]) for row in runs] == [2, 2]
     said = served.json("/api/run", id="line/seed-1")
     assert said["run"]["header"]["seed"] == 1
+    assert said["run"]["wanted"] is None  # transitions were asked for, not episodes
     assert said["steps"]["count"] == 30
     assert served.json("/api/run", id="line/seed-1", have=said["version"]) == {"same": True}
     assert (
@@ -68,6 +72,11 @@ def test_a_map_is_served_as_it_is_kept(served: Served, sweep: Path) -> None:
     assert json.loads(content[4 : 4 + size])["n_actions"] == 2
     assert content[4 + size :] in (sweep / "line" / "seed-0" / MAPS).read_bytes()
     assert served.get("/api/map?id=line/seed-0&n=1")[0] == 404
+
+
+def test_every_system_of_ours_is_drawn() -> None:
+    drawn = re.findall(r'^  "?([\w-]+)"?: draw', script(), re.MULTILINE)
+    assert set(drawn) == set(SYSTEMS)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +219,14 @@ def test_ten_follow_a_run_that_goes_on(tmp_path: Path) -> None:
         for thread in threads:
             thread.join(30.0)
     assert all(mine[-1] == 3 and mine == sorted(mine) for mine in seen)
+
+
+def test_whoever_looks_on_sees_the_end(run: Path) -> None:
+    with serving(run) as served:
+        assert served.get("/", host="evil.example")[0] == 403
+        assert served.app.farewell() == 0.0  # nobody is there
+        served.get("/api/run")
+        assert served.app.farewell() > 1.0  # a page asks every 0.7 s
 
 
 def test_it_listens_on_loopback_and_says_where() -> None:

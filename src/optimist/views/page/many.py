@@ -101,7 +101,7 @@ def summary(directory: Path, name: str) -> dict[str, Any]:
                     "problem": header.get("problem"),
                     "agent": header.get("agent"),
                     "seed": header.get("seed"),
-                    "wanted": header.get("episodes", 1),
+                    "wanted": header.get("episodes"),
                     "best_known": best_known(header.get("problem")),
                     "totals": [row.total_reward for row in ends],
                     "transitions": store.n_transitions or (ends[-1].transitions if ends else 0),

@@ -157,7 +157,7 @@ def describe_run(store: RunStore, maps: Maps) -> dict[str, Any]:
                 [row.steps, row.total_reward, row.transitions, row.ending, row.expected] for row in ends
             ],
             "finished": finished(ends),
-            "wanted": header.get("episodes", 1),
+            "wanted": header.get("episodes"),  # None: so many transitions were asked for
             "plans": plans,
             "settled": bool(plans and plans[-1]["settled"]),
             "marks": [[mark.transition, mark.void, mark.reason, mark.made_after] for mark in record.marks],
@@ -183,7 +183,7 @@ def steps_of(record: Record, since: int = 0) -> dict[str, Any]:
         "since": since,
         "count": len(rows),
         "states": _packed(b"".join(row[1] for row in some)),
-        "actions": [row[2] for row in some],
+        "actions": [_action(row[2]) for row in some],
         "rewards": [float(f"{row[3]:.6g}") for row in some],
         "episodes": [row[0] for row in some],
         "tips": sayable(tips),
@@ -204,6 +204,11 @@ def _names(header: dict[str, Any], n_dims: int) -> list[str]:
 def _digest(record: Record, number: int) -> str | None:
     digests = record.chains["transitions"].digests
     return digests[number - 1].hex() if 1 <= number <= len(digests) else None
+
+
+def _action(recorded: int | bytes) -> int | list[float]:
+    """The number of a listed control; or the control itself, where any may be applied."""
+    return np.frombuffer(recorded, dtype="<f8").tolist() if isinstance(recorded, bytes) else recorded
 
 
 def _packed(states: bytes) -> str:

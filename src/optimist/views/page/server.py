@@ -7,8 +7,10 @@ must name this server as its host (a foreign name that points here is refused), 
 from __future__ import annotations
 
 import ipaddress
+import math
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -39,13 +41,18 @@ SAFE = {
 }
 
 
+FAREWELL = 2.0  # seconds: whoever looks on shall see the end, too
+AWAY = 5.0  # seconds without a question: a page asks more often
+
+
 class Guard:
-    """Refuses what a page from elsewhere might send."""
+    """Refuses what a page from elsewhere might send; notes when somebody last asked."""
 
     def __init__(self, app: ASGIApp, host: str) -> None:
         self._app = app
         self._names = {"localhost", LOOPBACK, "::1", host.lower(), socket.gethostname().lower()}
         self._open = not is_loopback(host)  # then any address may be one of this machine's
+        self._asked = -math.inf
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or refuse."""
@@ -61,8 +68,14 @@ class Guard:
                 ]
             await send(message)
 
+        if refused is None:
+            self._asked = time.monotonic()
         app = self._app if refused is None else Response(f"{refused}\n", 403, media_type="text/plain")
         await app(scope, receive, safely)
+
+    def farewell(self) -> float:
+        """How many seconds to stay when all is over: none if nobody is looking."""
+        return FAREWELL if time.monotonic() - self._asked < AWAY else 0.0
 
     def _refused(self, headers: Headers, method: str, path: str) -> str | None:
         host = headers.get("host", "")
@@ -102,7 +115,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def make_app(directory: Path, host: str = LOOPBACK) -> ASGIApp:
+def make_app(directory: Path, host: str = LOOPBACK) -> Guard:
     """The page of a directory."""
     watched = Watched(directory)
     text = page(f"Optimist: {directory.resolve().name}")
@@ -191,10 +204,11 @@ def serve(
     ready: Callable[[], object],
     until: Callable[[], object] | None = None,
 ) -> None:
-    """Serve until stopped (Ctrl-C, or a signal to end), or until `until` returns."""
+    """Serve until stopped (Ctrl-C, or a signal to end), or until `until` returns and the end was seen."""
+    app = make_app(directory, host)
     options = {"ws": "none", "lifespan": "off", "log_level": "warning", "access_log": False}
     config = uvicorn.Config(
-        make_app(directory, host),
+        app,
         server_header=False,
         timeout_graceful_shutdown=1,
         **options,  # type: ignore[arg-type]
@@ -204,6 +218,7 @@ def serve(
     def wait() -> None:
         if until is not None:
             until()
+            time.sleep(app.farewell())
             server.should_exit = True
 
     threading.Thread(target=wait, daemon=True).start()

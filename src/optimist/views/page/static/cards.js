@@ -129,7 +129,8 @@ function taskCard(view) {
   const box = el("div");
   const axes = task ? table(["coordinate", "from", "to", "periodic"], names.map((name, k) => [name, task.low[k], task.high[k], task.periodic[k] ? "yes" : "no"])) : null;
   const told = el("div", {}, axes, task ? terms([
-    ["controls", task.controls.map((control) => `(${controlName(control)})`).join(" ")],
+    ["controls", task.control_low ? `any from (${controlName(task.control_low)}) to (${controlName(task.control_high)})` : null],
+    [task.control_low ? "planned with" : "controls", task.controls.map((control) => `(${controlName(control)})`).join(" ")],
     ["discount", task.discount], ["best conceivable", task.optimistic_value], ["longest episode", `${task.max_steps} steps`],
   ]) : null);
   const made = card("What was told, what was found", null, told, box);

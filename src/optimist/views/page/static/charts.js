@@ -36,7 +36,8 @@ function scale(values, from, to, { log = false, whole = false, count = 5, pad = 
   return { at, low, ticks: whole ? marks.filter(Number.isInteger) : marks };
 }
 
-// `series`: {label, colour, points: [[x, y]], kind: line, dots, dashes, area, bars}
+// `series`: {label, colour, points: [[x, y]], kind: line, dashes, area, bars,
+// turn: of an angle, at whose seam the pen is lifted}
 function chart(box, { series, height = 220, x = "", y = "", log = false, whole = true, now = null, says, spread = null }) {
   const width = Math.max(box.clientWidth || 380, 220);
   const edge = { left: 54, right: 12, top: 10, bottom: x ? 34 : 20 };
@@ -68,7 +69,7 @@ function chart(box, { series, height = 220, x = "", y = "", log = false, whole =
   return point;
 }
 
-function drawn({ points, colour, kind = "line", thin = false, dashed = false, wide = 8 }, place, up, log) {
+function drawn({ points, colour, kind = "line", thin = false, dashed = false, wide = 8, turn = Infinity }, place, up, log) {
   const shown = points.filter((point) => point.slice(1).every((value) => Number.isFinite(value) && (!log || value > 0)));
   const look = `s-${colour}`;
   if (kind === "area") {
@@ -89,7 +90,8 @@ function drawn({ points, colour, kind = "line", thin = false, dashed = false, wi
   const many = shown.length > 60;
   const parts = [];
   if (kind === "line" && shown.length) {
-    parts.push(svg("path", { class: `line ${look}${thin ? " thin" : ""}${dashed ? " dashed" : ""}`, d: `M${shown.map((point) => place(point).join(" ")).join("L")}` }));
+    parts.push(svg("path", { class: `line ${look}${thin ? " thin" : ""}${dashed ? " dashed" : ""}`, 
+      d: shown.map((point, k) => `${k && Math.abs(point[1] - shown[k - 1][1]) <= turn / 2 ? "L" : "M"}${place(point).join(" ")}`).join("") }));
   }
   if (!thin && !dashed && !many) {
     for (const point of shown) {

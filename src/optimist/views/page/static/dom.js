@@ -31,6 +31,11 @@ function num(value, digits = 4) {
   return text.replaceAll("-", "−").replace("e+", "e");
 }
 
+// How many episodes there are, of how many where that was asked for.
+function counted(count, wanted) {
+  return wanted && count <= wanted ? `${count} of ${wanted} episodes` : `${count} ${count === 1 ? "episode" : "episodes"}`;
+}
+
 function controlName(control) {
   return control.map((value) => num(value, 3)).join(", ");
 }

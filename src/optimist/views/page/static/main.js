@@ -34,7 +34,8 @@ function openAll(push = true) {
 function fromAddress() {
   const found = /^#run=(.*)$/.exec(location.hash);
   if (!app.many) return;
-  const id = found && decodeURIComponent(found[1]);
+  let id = found?.[1];
+  try { id &&= decodeURIComponent(id); } catch { /* then it names no run, as it is */ }
   if (id && app.run?.id !== id) openRun(id, false);
   else if (!id && app.run) openAll(false);
 }
@@ -54,6 +55,7 @@ async function look() {
   const view = app.run;
   await view.poll();
   if (view !== app.run) return;
+  if (!view.doc) { byId("title").textContent = app.many ? view.id : "Optimist"; byId("status").textContent = ""; }
   say(view.error ? `${view.error}${view.doc ? " What is shown is what was read of it before." : ""}` : null);
   if (!view.doc && !view.error) { byId("status").textContent = "waiting"; say("There is no run here yet. The page waits for one."); }
 }
@@ -68,7 +70,7 @@ async function ask() {
     if (!(error instanceof Unreachable)) throw error;
     document.documentElement.dataset.server = "gone";
     app.skip = 3;
-    say("The server does not answer: it was stopped, or cannot be reached. What is shown is what was known by then.");
+    say(`The server does not answer: ${error.message}. What is shown is what was known by then.`);
   } finally {
     app.asking = false;
   }

@@ -63,7 +63,7 @@ class Player {
     const { names, header } = this.view.doc;
     this.points = this.charts.map((box, axis) => chart(box, {
       height: 92, y: "", x: "", now: 0, spread: [0, Math.max(this.path.states.length - 1, 1)],
-      series: [{ colour: "blue", thin: false, label: names[axis], points: this.path.states.map((state, k) => [k, state[axis]]), kind: "line" }],
+      series: [{ colour: "blue", label: names[axis], turn: header.task.periodic[axis] ? header.task.high[axis] - header.task.low[axis] : Infinity, points: this.path.states.map((state, k) => [k, state[axis]]), kind: "line" }],
       says: `${names[axis]} over ${this.path.states.length} steps, ${spanned(this.path.states.map((state) => state[axis]))}; `
         + `its axis goes from ${num(header.task.low[axis])} to ${num(header.task.high[axis])}`,
     }));
@@ -80,7 +80,8 @@ class Player {
       this.words.textContent = this.view.doc.episodes.length ? "No transitions of this episode are recorded." : "Nothing has happened yet.";
       return;
     }
-    const control = this.view.doc.header.task.controls[actions[this.step]];
+    const action = actions[this.step];
+    const control = Array.isArray(action) ? action : this.view.doc.header.task.controls[action]; // any, or a listed one
     if (this.draw) this.draw(this.canvas, state, control);
     const where = this.view.doc.names.map((name, axis) => `${name} ${num(state[axis], 3)}`).join(", ");
     const earned = rewards.slice(0, this.step).reduce((sum, reward) => sum + reward, 0);

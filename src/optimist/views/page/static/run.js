@@ -132,16 +132,24 @@ class RunView {
   }
 
   fillLook() {
-    const { names, header } = this.doc;
     this.axisSelects.forEach((select, which) => { select.value = this.axes[which]; });
-    this.held.replaceChildren(...names.map((name, k) => {
+    this.held.replaceChildren(...this.doc.names.map((name, k) => {
       if (this.axes.includes(k)) return null;
       const out = el("output", {}, num(this.at[k], 3));
-      const { low, high } = header.task;
-      const input = el("input", { type: "range", id: `held-${k}`, min: low[k], max: high[k], step: (high[k] - low[k]) / 200, value: this.at[k],
-        "aria-label": `${name} is held at`, oninput: () => { this.at[k] = Number(input.value); out.textContent = num(this.at[k], 3); this.redraw(); } });
+      const input = el("input", { type: "range", id: `held-${k}`, "aria-label": `${name} is held at`,
+        oninput: () => { this.at[k] = Number(input.value); out.textContent = num(this.at[k], 3); this.redraw(); } });
       return el("label", { className: "slider" }, name, input, out);
     }).filter(Boolean));
+    this.fitHeld();
+  }
+
+  // Sliders go as far as the plan does: bounds that nobody told grow with what is seen.
+  fitHeld() {
+    const { low, high } = this.map ?? this.doc.header.task;
+    for (const input of this.held.querySelectorAll("input")) {
+      const k = Number(input.id.slice("held-".length));
+      Object.assign(input, { min: low[k], max: high[k], step: (high[k] - low[k]) / 200, value: this.at[k] });
+    }
   }
 
   mapCard(title, note, id) {
@@ -286,11 +294,11 @@ class RunView {
     const name = `${header.problem ?? "a run"} · ${header.agent} · seed ${header.seed}`;
     byId("title").textContent = name;
     document.title = `${name} – Optimist`;
-    const done = finished >= wanted;
+    const done = wanted && finished >= wanted;
     const known = plans.length ? `; ${num(100 * (1 - plans.at(-1).mean_uncertainty), 3)} % known` : "";
-    const state = done ? "done" : this.error ? "interrupted" : "going on";
+    const state = done ? "done" : "so far"; // whether somebody still writes, a reader cannot know
     const count = this.steps.count || episodes.at(-1)?.[2] || 0;
-    byId("status").textContent = `${state}: ${finished} of ${wanted} episodes, ${count} transitions, ${plans.length} plans${known}${settled ? ", settled" : ""}`;
+    byId("status").textContent = `${state}: ${counted(finished, wanted)}, ${count} transitions, ${plans.length} plans${known}${settled ? ", settled" : ""}`;
   }
 
   async fetchMap(plan) {
@@ -312,6 +320,7 @@ class RunView {
     }
     if (this.wanted !== key || this.doc === null) return;
     this.map = this.maps.get(key) ?? null;
+    this.fitHeld();
     document.documentElement.dataset.map = this.map ? key : "none";
     this.redraw();
   }

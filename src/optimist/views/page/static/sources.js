@@ -47,8 +47,8 @@ class Unreachable extends Error {}
 
 async function asked(path) {
   let answer;
-  try { answer = await fetch(path, { cache: "no-store" }); } catch { throw new Unreachable("it does not answer"); }
-  if (!answer.ok && answer.status !== 404) throw new Unreachable(`it answered ${answer.status}`);
+  try { answer = await fetch(path, { cache: "no-store" }); } catch { throw new Unreachable("it was stopped, or cannot be reached"); }
+  if (!answer.ok && answer.status !== 404) throw new Unreachable(`it failed (${answer.status}), and says why where it was started`);
   return answer;
 }
 

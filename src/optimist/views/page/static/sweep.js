@@ -34,7 +34,7 @@ class SweepView {
     const text = JSON.stringify(listing);
     byId("title").textContent = listing.name;
     document.title = `${listing.name} – Optimist`;
-    const done = listing.runs.filter((run) => run.totals.length >= run.wanted).length;
+    const done = listing.runs.filter((run) => run.wanted && run.totals.length >= run.wanted).length;
     byId("status").textContent = `${listing.runs.length} runs, ${done} of them done`;
     if (text === this.said) return;
     this.said = text;
@@ -49,9 +49,9 @@ class SweepView {
     const sound = this.listing.runs.filter((run) => !run.error);
     const parts = [...grouped(sound, "problem")].map(([problem, runs]) => this.problem(problem, runs));
     const broken = this.listing.runs.filter((run) => run.error);
-    if (broken.length) parts.push(card("Runs that cannot be read", null, el("ul", {}, ...broken.map((run) => el("li", { className: "warn" }, `${run.id}: ${run.error}`)))));
-    this.root.replaceChildren(el("div", { className: "grid" }, ...parts.map(([made]) => made).concat(...parts.filter((part) => !Array.isArray(part)))));
-    for (const part of parts) if (Array.isArray(part)) part[1]();
+    const unread = broken.length ? card("Runs that cannot be read", null, el("ul", {}, ...broken.map((run) => el("li", { className: "warn" }, `${run.id}: ${run.error}`)))) : null;
+    this.root.replaceChildren(el("div", { className: "grid" }, ...parts.map(([made]) => made), unread));
+    for (const [, draw] of parts) draw();
     if (focused) this.root.querySelector(`[data-run="${CSS.escape(focused)}"]`)?.focus();
   }
 
@@ -75,7 +75,7 @@ class SweepView {
     });
     const said = rows.map(([agent, count, episode, median]) => `${agent}, ${count} runs: median ${num(median)} in episode ${episode}`).join("; ");
     const items = runs.map((run) => el("li", {}, el("button", { type: "button", "data-run": run.id, onclick: () => this.open(run.id) },
-      `${run.agent}, seed ${run.seed}: ${run.totals.length} of ${run.wanted} episodes${run.totals.length ? `, last ${num(run.totals.at(-1))}` : ""}`)));
+      `${run.agent}, seed ${run.seed}: ${counted(run.totals.length, run.wanted)}${run.totals.length ? `, last ${num(run.totals.at(-1))}` : ""}`)));
     const made = card(String(problem), "Median over the runs of an agent, quartiles as a band, every run as a thin line.", box,
       table(["agent", "runs", "episode", "median", "quartiles", "settled after (runs)", "seconds"], rows),
       el("details", { open: runs.length <= 4 }, el("summary", {}, `open one of ${runs.length} runs`), el("ul", { className: "runs" }, ...items)));

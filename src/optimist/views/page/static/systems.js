@@ -131,8 +131,10 @@ function drawBicycle(canvas, [roll, , handlebar], control) {
 const SYSTEMS = {
   "mountain-car": drawMountainCar,
   pendulum: drawPendulum,
+  "pendulum-continuous": drawPendulum,
   acrobot: drawAcrobot,
   "cart-pole": drawCartPole(null),
+  "cart-pole-continuous": drawCartPole(null),
   "cart-pole-rail": drawCartPole(2.4),
   bicycle: drawBicycle,
 };
