@@ -9,17 +9,20 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.compiled.process import predict_rows
 from optimist.gp.basis import choose_basis
-from optimist.gp.covariance import Hyperparameters, build_projection
+from optimist.gp.covariance import Hyperparameters, build_projection, squares
 from optimist.gp.inputs import Inputs
 from optimist.gp.posterior import Posterior, exact_posterior, projected_posterior
 from tests.gp.cases import METRICS, metric_parameters, smooth
 
 PERIODIC = [(False,), (True,), (False, True), (True, True, False), (False, False, True, False)]
+every_slope = pytest.mark.parametrize("slope", [0.0, 0.7], ids=["no trend", "trend"])
 every_metric = pytest.mark.parametrize("metric", METRICS)
 every_box = pytest.mark.parametrize("periodic", PERIODIC, ids=lambda flags: "".join("nP"[f] for f in flags))
 
 
-def made(metric: object, periodic: tuple[bool, ...], *, exact: bool = False) -> tuple[Posterior, Inputs]:
+def made(
+    metric: object, periodic: tuple[bool, ...], *, exact: bool = False, slope: float = 0.0
+) -> tuple[Posterior, Inputs]:
     """A posterior of random data over a box whose axes are of different size."""
     d = len(periodic)
     stream = np.random.default_rng([d, *periodic])
@@ -29,7 +32,7 @@ def made(metric: object, periodic: tuple[bool, ...], *, exact: bool = False) -> 
     inputs = Inputs.spanning(box, points)
     features = inputs.features(points)
     parameters = metric_parameters(metric, inputs.axes, stream, low=-1.0, high=1.0)  # type: ignore[arg-type]
-    hyper = Hyperparameters(0.8, 0.3, 1e-2, *build_projection(metric, parameters, inputs.axes))  # type: ignore[arg-type]
+    hyper = Hyperparameters(0.8, 0.3, 1e-2, *build_projection(metric, parameters, inputs.axes), slope)  # type: ignore[arg-type]
     targets = smooth(features, 1e-2, stream)
     if exact:
         return exact_posterior(features, targets, hyper), inputs
@@ -47,17 +50,20 @@ def points_around(inputs: Inputs, count: int = 40) -> FloatArray:
 @every_metric
 @every_box
 @pytest.mark.parametrize("exact", [False, True], ids=["projected", "exact"])
-def test_points_are_predicted_as_by_matrices(metric: object, periodic: tuple[bool, ...], exact: bool) -> None:
-    posterior, inputs = made(metric, periodic, exact=exact)
+@every_slope
+def test_points_are_predicted_as_by_matrices(
+    metric: object, periodic: tuple[bool, ...], exact: bool, slope: float
+) -> None:
+    posterior, inputs = made(metric, periodic, exact=exact, slope=slope)
     points = points_around(inputs)
     mean, variance = posterior.at_points(inputs, points, with_variance=True)
     expected, expected_variance = posterior.predict(inputs.features(points))
     np.testing.assert_allclose(mean, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-8, atol=1e-8)
-    prior = posterior.hyperparameters.prior_variance
+    prior = posterior.hyperparameters.prior_at(squares(inputs.features(points)))
     assert (variance >= 0.0).all()
     assert (variance <= prior).all()
-    assert variance.min() < 0.5 * prior
+    assert (variance / prior).min() < 0.5
 
 
 @every_metric
@@ -72,9 +78,10 @@ def test_the_mean_alone_is_the_same(metric: object, periodic: tuple[bool, ...]) 
 
 
 @every_metric
-def test_a_loop_over_pairs_says_the_same(metric: object) -> None:
-    """From the covariance as it is written: v0 exp(-1/2 D' M M' D) + b."""
-    posterior, inputs = made(metric, (False, True))
+@every_slope
+def test_a_loop_over_pairs_says_the_same(metric: object, slope: float) -> None:
+    """From the covariance as it is written: v0 exp(-1/2 D' M M' D) + b + l x' z."""
+    posterior, inputs = made(metric, (False, True), slope=slope)
     hyper, points = posterior.hyperparameters, points_around(inputs, 6)
     mean, variance = posterior.at_points(inputs, points, with_variance=True)
     for row, point in enumerate(points):
@@ -84,10 +91,12 @@ def test_a_loop_over_pairs_says_the_same(metric: object) -> None:
         for other in posterior.basis:
             gap = feature - other
             square = float(gap @ (hyper.projection @ hyper.projection.T) @ gap)
-            cross.append(hyper.signal_variance * np.exp(-0.5 * square) + hyper.bias_variance)
+            trend = slope * float(feature @ other)
+            cross.append(hyper.signal_variance * np.exp(-0.5 * square) + hyper.bias_variance + trend)
         assert mean[row] == pytest.approx(float(np.dot(cross, posterior.weights)), rel=1e-8, abs=1e-9)
         explained = float(np.sum(np.dot(cross, posterior.reduction) ** 2))
-        expected = min(max(hyper.prior_variance - explained, 0.0), hyper.prior_variance)
+        prior = hyper.signal_variance + hyper.bias_variance + slope * float(feature @ feature)
+        expected = min(max(prior - explained, 0.0), prior)
         assert variance[row] == pytest.approx(expected, rel=1e-7, abs=1e-8)
 
 
@@ -128,7 +137,7 @@ def test_compiled_and_as_python_it_is_the_same() -> None:
     points, hyper = points_around(inputs, 5), posterior.hyperparameters
     outcomes = []
     for kernel in (predict_rows, predict_rows.py_func):
-        mean, explained = np.empty(5), np.empty(5)
+        mean, explained, lengths = np.empty(5), np.empty(5), np.empty(5)
         kernel(
             points,
             inputs.centres,
@@ -139,10 +148,13 @@ def test_compiled_and_as_python_it_is_the_same() -> None:
             posterior.weights,
             hyper.signal_variance,
             hyper.bias_variance,
+            hyper.slope_variance,
+            posterior.basis,
             posterior.reduction,
             mean,
             explained,
+            lengths,
         )
-        outcomes.append((mean, explained))
+        outcomes.append((mean, explained, lengths))
     for one, other in zip(*outcomes, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)

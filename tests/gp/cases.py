@@ -18,11 +18,12 @@ def aligned(
     signal: float = 1.0,
     bias: float = 0.3,
     noise: float = 1e-2,
+    slope: float = 0.0,
 ) -> Hyperparameters:
     """A metric aligned to the axes; without `axes`, one feature for each."""
     thetas = np.asarray(precisions, dtype=np.float64)
     of_features = thetas if axes is None else thetas[axes]
-    return Hyperparameters(signal, bias, noise, np.diag(np.sqrt(of_features)), thetas)
+    return Hyperparameters(signal, bias, noise, np.diag(np.sqrt(of_features)), thetas, slope)
 
 
 def rotated(

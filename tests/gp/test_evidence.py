@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 
 from optimist.arrays import FloatArray
 from optimist.gp.covariance import Metric
@@ -25,6 +25,7 @@ from optimist.gp.evidence import (
     log_evidence,
     unpack,
 )
+from optimist.gp.posterior import exact_posterior
 from tests.gp.cases import METRICS, metric_parameters, smooth, some_axes
 from tests.naive import gp as naive
 
@@ -34,10 +35,16 @@ IntArray = NDArray[np.int64]
 
 
 def draw_parameters(
-    metric: Metric, axes: IntArray, stream: np.random.Generator, log_noise: tuple[float, float] = (-7.0, -2.0)
+    metric: Metric,
+    axes: IntArray,
+    stream: np.random.Generator,
+    log_noise: tuple[float, float] = (-7.0, -2.0),
+    *,
+    linear: bool = False,
 ) -> FloatArray:
     scalars = [stream.uniform(-2, 2), stream.uniform(-3, 1), stream.uniform(*log_noise)]
-    return np.concatenate([scalars, metric_parameters(metric, axes, stream)])
+    slopes = [stream.uniform(-4, 2)] if linear else []
+    return np.concatenate([scalars, metric_parameters(metric, axes, stream), slopes])
 
 
 def bounds(metric: Metric, axes: IntArray) -> FloatArray:
@@ -61,13 +68,13 @@ def standardised(values: FloatArray) -> FloatArray:
 
 @EVERY_METRIC
 @settings(max_examples=40)
-@given(seed=SEEDS, n=st.integers(1, 25), n_features=st.integers(1, 5))
+@given(seed=SEEDS, n=st.integers(1, 25), n_features=st.integers(1, 5), linear=st.booleans())
 def test_evidence_is_the_density_of_a_multivariate_normal(
-    metric: Metric, seed: int, n: int, n_features: int
+    metric: Metric, seed: int, n: int, n_features: int, linear: bool
 ) -> None:
     stream = np.random.default_rng(seed)
     axes = some_axes(n_features, stream)
-    parameters = draw_parameters(metric, axes, stream)
+    parameters = draw_parameters(metric, axes, stream, linear=linear)
     features = stream.uniform(-1, 1, (n, n_features))
     targets = smooth(features, 1e-2, stream)
     value, gradient = log_evidence(features, targets, parameters, metric, axes)
@@ -78,13 +85,13 @@ def test_evidence_is_the_density_of_a_multivariate_normal(
 
 @EVERY_METRIC
 @settings(max_examples=30)
-@given(seed=SEEDS, n=st.integers(2, 20), n_features=st.integers(1, 4))
+@given(seed=SEEDS, n=st.integers(2, 20), n_features=st.integers(1, 4), linear=st.booleans())
 def test_the_gradient_is_that_of_finite_differences(
-    metric: Metric, seed: int, n: int, n_features: int
+    metric: Metric, seed: int, n: int, n_features: int, linear: bool
 ) -> None:
     stream = np.random.default_rng(seed)
     axes = some_axes(n_features, stream)
-    parameters = draw_parameters(metric, axes, stream)
+    parameters = draw_parameters(metric, axes, stream, linear=linear)
     features = stream.uniform(-1, 1, (n, n_features))
     targets = smooth(features, 1e-2, stream)
     _, gradient = log_evidence(features, targets, parameters, metric, axes)
@@ -309,3 +316,53 @@ def test_the_same_data_give_the_same_fit(metric: Metric) -> None:
     targets = smooth(features, 1e-3, stream)
     first, second = (fit_hyperparameters(features, targets, np.arange(2), metric) for _ in range(2))
     np.testing.assert_array_equal(first.parameters, second.parameters)
+
+
+# --- a linear trend ---
+
+
+def test_evidence_with_a_trend_is_that_of_scikit_learn() -> None:
+    stream = np.random.default_rng(6)
+    axes = np.arange(3)
+    features = stream.uniform(-1, 1, (30, 3))
+    targets = smooth(features, 1e-3, stream) + features @ [1.0, -2.0, 0.5]
+    parameters = draw_parameters(Metric.AXES, axes, stream, linear=True)
+    signal, bias, noise, slope = np.exp(parameters[[0, 1, 2, -1]])
+    kernel = (
+        ConstantKernel(signal) * RBF(np.exp(-0.5 * parameters[3:-1]))
+        + ConstantKernel(bias)
+        + ConstantKernel(slope) * DotProduct(sigma_0=0.0, sigma_0_bounds="fixed")
+        + WhiteKernel(noise)
+    )
+    theirs = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(features, targets)
+    value, _ = log_evidence(features, targets, parameters, Metric.AXES, axes)
+    assert value == pytest.approx(theirs.log_marginal_likelihood_value_, rel=1e-8, abs=1e-8)
+
+
+def test_what_is_linear_is_found_to_be_and_holds_far_away() -> None:
+    """Nine points of a plane in four dimensions say what it is everywhere; without a trend they do not."""
+    stream = np.random.default_rng(0)
+    axes, slopes = np.arange(4), np.array([1.0, -0.5, 0.3, 0.1])
+    features, far = stream.uniform(-1, 1, (9, 4)), stream.uniform(-5, 5, (50, 4))
+    errors = {}
+    for linear in (False, True):
+        found = fit_hyperparameters(features, features @ slopes, axes, linear=linear).hyperparameters
+        assert (found.slope_variance > 0.0) == linear
+        mean = exact_posterior(features, features @ slopes, found).mean(far)
+        errors[linear] = float(np.abs(mean - far @ slopes).max() / np.abs(far @ slopes).max())
+    assert errors[True] < 0.02
+    assert errors[False] > 0.2
+
+
+def test_where_nothing_is_linear_the_trend_does_no_harm() -> None:
+    stream = np.random.default_rng(1)
+    axes = np.arange(1)
+    features = np.linspace(-1.0, 1.0, 30)[:, np.newaxis]
+    targets = standardised(np.cos(4.0 * features[:, 0]))
+    between = stream.uniform(-1.0, 1.0, (40, 1))
+    truth = (np.cos(4.0 * between[:, 0]) - np.cos(4.0 * features[:, 0]).mean()) / np.cos(
+        4.0 * features[:, 0]
+    ).std()
+    found = fit_hyperparameters(features, targets, axes, linear=True).hyperparameters
+    posterior = exact_posterior(features, targets, found)
+    np.testing.assert_allclose(posterior.mean(between), truth, atol=1e-2)

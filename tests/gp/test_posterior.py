@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 
 from optimist.arrays import FloatArray
 from optimist.gp import posterior as posterior_module
@@ -38,21 +38,23 @@ ALL = pytest.mark.parametrize("make", [exact_posterior, on_basis, on_full_basis]
 
 
 @settings(max_examples=40)
-@given(seed=SEEDS, n=st.integers(1, 40), n_features=st.integers(1, 4))
-def test_exact_posterior_is_that_of_scikit_learn(seed: int, n: int, n_features: int) -> None:
+@given(seed=SEEDS, n=st.integers(1, 40), n_features=st.integers(1, 4), slope=st.sampled_from([0.0, 0.1, 3.0]))
+def test_exact_posterior_is_that_of_scikit_learn(seed: int, n: int, n_features: int, slope: float) -> None:
     stream = np.random.default_rng(seed)
     signal, bias, noise = np.exp([stream.uniform(-2, 2), stream.uniform(-4, 1), stream.uniform(-6, -2)])
     precisions = np.exp(stream.uniform(-2, 4, n_features))
     features, at = stream.uniform(-1, 1, (n, n_features)), stream.uniform(-2, 2, (30, n_features))
     targets = smooth(features, 1e-3, stream)
     kernel = ConstantKernel(signal) * RBF(precisions**-0.5) + ConstantKernel(bias)
+    if slope:
+        kernel += ConstantKernel(slope) * DotProduct(sigma_0=0.0, sigma_0_bounds="fixed")
     theirs = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(features, targets)
     mean, deviation = theirs.predict(at, return_std=True)
-    hyper = aligned(precisions, signal=float(signal), bias=float(bias), noise=float(noise))
+    hyper = aligned(precisions, signal=float(signal), bias=float(bias), noise=float(noise), slope=slope)
     ours = exact_posterior(features, targets, hyper)
     np.testing.assert_allclose(ours.mean(at), mean, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(
-        ours.variance(at), deviation**2, rtol=1e-8, atol=1e-10 * float(hyper.prior_variance)
+        ours.variance(at), deviation**2, rtol=1e-8, atol=1e-10 * float(hyper.prior_variance + slope)
     )
     assert ours.jitter == 0.0
 
@@ -79,12 +81,13 @@ def test_exact_posterior_is_that_of_plain_solves(seed: int, n: int, n_features: 
     n_features=st.integers(1, 3),
     factors=st.booleans(),
     tolerance=st.floats(1e-2, 10.0),
+    slope=st.sampled_from([0.0, 0.1, 3.0]),
 )
 def test_projected_posterior_is_that_of_the_textbook(
-    seed: int, n: int, n_features: int, factors: bool, tolerance: float
+    seed: int, n: int, n_features: int, factors: bool, tolerance: float, slope: float
 ) -> None:
     stream = np.random.default_rng(seed)
-    hyper = aligned(np.exp(stream.uniform(0, 4, n_features)))
+    hyper = aligned(np.exp(stream.uniform(0, 4, n_features)), slope=slope)
     if factors:
         hyper = rotated(2.0 * stream.normal(size=(n_features, 2)))
     features, at = stream.uniform(-1, 1, (n, n_features)), stream.uniform(-2, 2, (20, n_features))

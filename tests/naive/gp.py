@@ -45,7 +45,14 @@ def covariance_under(left: FloatArray, right: FloatArray, hyper: Hyperparameters
         differences = x - right
         squares = ((differences @ metric_matrix) * differences).sum(axis=1)
         values[i] = hyper.signal_variance * np.exp(-0.5 * squares) + hyper.bias_variance
+        for j, z in enumerate(right):
+            values[i, j] += hyper.slope_variance * sum(x * z)
     return values
+
+
+def prior_under(at: FloatArray, hyper: Hyperparameters) -> FloatArray:
+    """k(x, x), a point at a time.  [n]"""
+    return np.array([covariance_under(x[np.newaxis], x[np.newaxis], hyper)[0, 0] for x in at])
 
 
 def log_evidence(features: FloatArray, targets: FloatArray, hyper: Hyperparameters) -> float:
@@ -62,9 +69,8 @@ def exact(
     total = covariance_under(features, features, hyper) + hyper.noise_variance * np.eye(len(targets))
     cross = covariance_under(at, features, hyper)
     mean = cross @ np.linalg.solve(total, targets)
-    prior = hyper.signal_variance + hyper.bias_variance
-    variance = np.array([prior - k @ np.linalg.solve(total, k) for k in cross])
-    return mean, variance
+    explained = np.array([k @ np.linalg.solve(total, k) for k in cross])
+    return mean, prior_under(at, hyper) - explained
 
 
 def projected(
@@ -77,10 +83,10 @@ def projected(
     inner_inverse = np.linalg.inv(noise * among + to_all @ to_all.T)
     among_inverse = np.linalg.inv(among)
     mean, variance = np.empty(len(at)), np.empty(len(at))
+    prior = prior_under(at, hyper)
     for i, k in enumerate(covariance_under(at, features[pivots], hyper)):
         mean[i] = k @ inner_inverse @ to_all @ targets
-        prior = hyper.signal_variance + hyper.bias_variance
-        variance[i] = prior - k @ among_inverse @ k + noise * k @ inner_inverse @ k
+        variance[i] = prior[i] - k @ among_inverse @ k + noise * k @ inner_inverse @ k
     return mean, variance
 
 

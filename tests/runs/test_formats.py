@@ -239,7 +239,7 @@ def test_run_of_format_1_is_upgraded_in_place_when_it_is_opened_for_writing(old:
         with RunStore.open(old, writing=True) as store:
             found = store.header
             assert parse_settings(found["settings"]) == parse_settings(header["settings"])
-            assert found == header | {"format_version": 5, "settings": found["settings"]}
+            assert found == header | {"format_version": 6, "settings": found["settings"]}
             assert store.plans() == plans
             assert [bits(row) for row in store.transitions()] == transitions
             assert store.episodes() == episodes
@@ -251,7 +251,7 @@ def test_reader_that_came_before_the_upgrade_reads_on(old: Path) -> None:
         plans = reader.plans()
         with RunStore.open(old, writing=True):
             assert reader.plans() == plans
-            assert reader.header["format_version"] == 5
+            assert reader.header["format_version"] == 6
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -282,7 +282,7 @@ def test_run_of_format_2_is_read_as_it_is_and_upgraded_when_it_is_opened_for_wri
                 assert store.episodes() == reader.episodes() == episodes
                 assert [bits(row) for row in store.transitions()] == transitions
                 assert store.expected_of(4) is None
-                assert store.header == header | {"format_version": 5 if writing else 2}
+                assert store.header == header | {"format_version": 6 if writing else 2}
             if not writing:
                 assert (directory / "run.sqlite").read_bytes() == before
     for table in ("plans", "episodes"):

@@ -120,7 +120,7 @@ PRESETS: dict[str, AgentSettings] = {
         knownness="gp-variance",
         first_plans=(),
         replan_every=50,
-        model=GPSettings(kind="per-action", subset=150),
+        model=GPSettings(kind="per-action", subset=150, linear=False),
         grid=Discretisation(hold=1),
         planning=PlanningOptions(depth=0, rehearse=False),
     ),

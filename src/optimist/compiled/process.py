@@ -10,6 +10,29 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
+def _lay_out(point, centres, scales, periodic, features):
+    """Features of a raw input, into `features`; their sum of squares."""
+    f = 0
+    for q in range(point.size):
+        x = (point[q] - centres[q]) / scales[q]
+        if periodic[q]:
+            features[f], features[f + 1] = np.cos(x), np.sin(x)
+            f += 2
+        else:
+            features[f] = x
+            f += 1
+    return _dot(features, features)
+
+
+@njit(nogil=True, cache=True)
+def _dot(left, right):
+    total = 0.0
+    for f in range(left.size):
+        total += left[f] * right[f]
+    return total
+
+
+@njit(nogil=True, cache=True)
 def predict_rows(
     points,  # [n, k], raw inputs
     centres,  # [k]
@@ -20,24 +43,19 @@ def predict_rows(
     weights,  # [m]
     signal_variance,
     bias_variance,
+    slope_variance,
+    points_of_basis,  # [m, p], not projected
     reduction,  # [m, m], or [0, 0]: no variance is asked for
     mean,  # out [n]
     explained,  # out [n], what of the prior variance is explained
+    lengths,  # out [n], squares of features
 ):
     """Mean and, if it is asked for, explained variance at every point."""
     n_features, n_projected = projection.shape
     features, projected = np.empty(n_features), np.empty(n_projected)
     cross, along = np.empty(basis.shape[0]), np.empty(reduction.shape[1])
     for i in range(points.shape[0]):
-        f = 0
-        for q in range(points.shape[1]):
-            x = (points[i, q] - centres[q]) / scales[q]
-            if periodic[q]:
-                features[f], features[f + 1] = np.cos(x), np.sin(x)
-                f += 2
-            else:
-                features[f] = x
-                f += 1
+        lengths[i] = _lay_out(points[i], centres, scales, periodic, features)
         for r in range(n_projected):
             total = 0.0
             for f in range(n_features):
@@ -50,6 +68,8 @@ def predict_rows(
                 gap = projected[r] - basis[j, r]
                 square += gap * gap
             cross[j] = signal_variance * np.exp(-0.5 * square) + bias_variance
+            if slope_variance > 0.0:
+                cross[j] += slope_variance * _dot(features, points_of_basis[j])
             total += cross[j] * weights[j]
         mean[i] = total
         if reduction.shape[0]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
-from optimist.gp.covariance import Hyperparameters, covariance
+from optimist.gp.covariance import Hyperparameters, covariance, squares
 
 MAX_BASIS = 1000
 TOLERANCE = 1e-2
@@ -42,10 +42,10 @@ def choose_basis(
     """Pivots among the rows of `features` [n, p]."""
     n = len(features)
     limit = min(max_basis, n)
-    threshold = max(tolerance * hyper.noise_variance, ROUNDING * hyper.prior_variance)
     factor = np.zeros((n, limit), order="F")
     pivots = np.empty(limit, dtype=np.int64)
-    residuals = np.full(n, hyper.prior_variance)
+    residuals = hyper.prior_at(squares(features))
+    threshold = max(tolerance * hyper.noise_variance, ROUNDING * float(residuals.max(initial=0.0)))
     m = 0
     while m < limit:
         pivot = int(residuals.argmax())

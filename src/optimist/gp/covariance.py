@@ -1,10 +1,13 @@
-"""The squared exponential covariance with its three metrics.
+"""The squared exponential covariance with its three metrics, and a linear trend besides.
 
-    k(x, x') = v0 exp(-1/2 D^T Omega D) + b,   D = x - x'
+    k(x, x') = v0 exp(-1/2 D^T Omega D) + b + l x^T x',   D = x - x'
 
 Omega = theta I (uniform), diag(theta_1 .. theta_d) (axis-aligned: automatic relevance determination) or
 M M^T (factor analysis). All three are M M^T for some M [p, r], the `projection`: the covariance is
 that of projected features under the unit metric.
+
+The paper has no trend (l = 0). With one, what is a line or a plane is learned from as many points as it has
+coefficients, and holds far from them: most of what moves a body in one step is its velocity.
 """
 
 from __future__ import annotations
@@ -37,11 +40,16 @@ class Hyperparameters:
     noise_variance: float
     projection: FloatArray  # [p, r], Omega = projection @ projection.T
     precisions: FloatArray | None  # [n_axes], theta; None for the factor analysis metric
+    slope_variance: float = 0.0  # l, of every coefficient of the trend; 0: there is none
 
     @property
     def prior_variance(self) -> float:
-        """k(x, x) = v0 + b."""
+        """k(x, x) where all features are 0: v0 + b."""
         return self.signal_variance + self.bias_variance
+
+    def prior_at(self, squares: FloatArray) -> FloatArray:
+        """k(x, x) = v0 + b + l |x|^2 where the squares |x|^2 are these.  [n]"""
+        return np.asarray(self.prior_variance + self.slope_variance * squares)
 
 
 def correlation(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -51,9 +59,9 @@ def correlation(left: FloatArray, right: FloatArray) -> FloatArray:
     """
     from scipy.spatial.distance import cdist  # noqa: PLC0415  (half a second, of every start)
 
-    squares: FloatArray = cdist(left, right, "sqeuclidean")
-    squares *= -0.5
-    return np.exp(squares, out=squares)
+    values: FloatArray = cdist(left, right, "sqeuclidean")
+    values *= -0.5
+    return np.exp(values, out=values)
 
 
 def covariance(left: FloatArray, right: FloatArray, hyper: Hyperparameters) -> FloatArray:
@@ -61,7 +69,14 @@ def covariance(left: FloatArray, right: FloatArray, hyper: Hyperparameters) -> F
     values = correlation(left @ hyper.projection, right @ hyper.projection)
     values *= hyper.signal_variance
     values += hyper.bias_variance
+    if hyper.slope_variance:
+        values += hyper.slope_variance * (left @ right.T)
     return values
+
+
+def squares(features: FloatArray) -> FloatArray:
+    """|x|^2 of features [n, p].  [n]"""
+    return np.asarray(np.einsum("ij,ij->i", features, features))
 
 
 # --- parameters of a metric: a flat vector, and back -----------------------------------------------

@@ -31,6 +31,8 @@ from optimist.gp.covariance import (
 # logarithms: mean and standard deviation of the prior, lower and upper bound
 SIGNAL = (0.0, 2.0, -4.0, 6.0)
 BIAS = (-1.0, 2.0, -8.0, 4.0)
+SIGNAL_BESIDE = (0.0, 2.0, -10.0, 6.0)  # beside a trend, which may be all there is
+SLOPE = (-1.0, 2.0, -12.0, 6.0)
 NOISE = (np.log(1e-5), 3.0, np.log(1e-7), np.log(1e-1))
 PRECISION = (-2.0, 2.0, -8.0, 5.0)  # centred on length scales of e, on inputs that fill [-1, 1]
 FACTOR = (0.0, 1.0, -20.0, 20.0)  # entries of M themselves
@@ -61,22 +63,30 @@ class _Data:
     targets: FloatArray  # [n]
     axes: NDArray[np.int64]  # [p]
     metric: Metric
+    linear: bool
 
 
 def unpack(parameters: FloatArray, metric: Metric, axes: NDArray[np.int64]) -> Hyperparameters:
-    """Hyperparameters from the flat vector: log v0, log b, log noise, then the metric's."""
+    """Hyperparameters from the flat vector: log v0, log b, log noise, the metric's, log l if there is one."""
     signal, bias, noise = np.exp(parameters[:N_SCALARS])
-    projection, precisions = build_projection(metric, parameters[N_SCALARS:], axes)
-    return Hyperparameters(float(signal), float(bias), float(noise), projection, precisions)
+    of_metric, slope = _cut(parameters, metric, axes)
+    projection, precisions = build_projection(metric, of_metric, axes)
+    return Hyperparameters(float(signal), float(bias), float(noise), projection, precisions, slope)
 
 
-def default_parameters(metric: Metric, axes: NDArray[np.int64]) -> FloatArray:
+def _cut(parameters: FloatArray, metric: Metric, axes: NDArray[np.int64]) -> tuple[FloatArray, float]:
+    """The metric's parameters, and l: 0 where the vector has nothing behind them."""
+    end = N_SCALARS + n_parameters(metric, axes)
+    return parameters[N_SCALARS:end], float(np.exp(parameters[end])) if len(parameters) > end else 0.0
+
+
+def default_parameters(metric: Metric, axes: NDArray[np.int64], *, linear: bool = False) -> FloatArray:
     """Where a search without a predecessor starts: the middle of the priors."""
     count = n_parameters(metric, axes)
     rest = np.full(count, PRECISION[0])
     if metric is Metric.FACTORS:
         rest = np.eye(axes.size, count // axes.size).reshape(-1) * np.exp(0.5 * PRECISION[0])
-    return np.concatenate([[SIGNAL[0], BIAS[0], NOISE[0]], rest])
+    return np.concatenate([[SIGNAL[0], BIAS[0], NOISE[0]], rest, [SLOPE[0]] * linear])
 
 
 def log_evidence(
@@ -89,10 +99,13 @@ def log_evidence(
     """The logarithm of p(y) and its gradient; -inf where K is not positive definite."""
     n = len(targets)
     signal, bias, noise = np.exp(parameters[:N_SCALARS])
-    projection, _ = build_projection(metric, parameters[N_SCALARS:], axes)
+    of_metric, slope = _cut(parameters, metric, axes)
+    projection, _ = build_projection(metric, of_metric, axes)
     projected = features @ projection
     signal_part = signal * correlation(projected, projected)
     total = signal_part + bias
+    if slope:
+        total += slope * (features @ features.T)
     total[np.diag_indices(n)] += noise
     try:
         factor = cholesky(total, lower=True, overwrite_a=True, check_finite=False)
@@ -109,12 +122,14 @@ def log_evidence(
     gradient = np.empty_like(parameters)
     gradient[1] = 2.0 * bias * half.sum()
     gradient[2] = 2.0 * noise * np.trace(half)
+    if slope:
+        gradient[-1] = 2.0 * slope * float((features * (half @ features)).sum())
     half *= signal_part.T  # symmetric; transposed, it lies in memory as `half` does
     gradient[0] = 2.0 * half.sum()
     both = half.sum(axis=0) + half.sum(axis=1)
     crossed = features.T @ (half @ features)
     moment = features.T @ (both[:, np.newaxis] * features) - crossed - crossed.T
-    gradient[N_SCALARS:] = pull_back(metric, parameters[N_SCALARS:], axes, moment)
+    gradient[N_SCALARS : N_SCALARS + len(of_metric)] = pull_back(metric, of_metric, axes, moment)
     return float(value), gradient
 
 
@@ -124,10 +139,15 @@ def fit_hyperparameters(
     axes: NDArray[np.int64],
     metric: Metric = Metric.AXES,
     warm_start: FloatArray | None = None,
+    *,
+    linear: bool = False,
 ) -> Fit:
-    """Maximise evidence times priors, from the default start and, if given, from a warm one; the better."""
-    data = _Data(features, targets, axes, metric)
-    starts = [default_parameters(metric, axes)]
+    """Maximise evidence times priors, from the default start and, if given, from a warm one; the better.
+
+    `linear`: with a trend besides.
+    """
+    data = _Data(features, targets, axes, metric, linear)
+    starts = [default_parameters(metric, axes, linear=linear)]
     if warm_start is not None:
         starts.insert(0, warm_start)
     found = max((_search(data, start) for start in starts), key=lambda fit: fit.log_posterior)
@@ -138,7 +158,7 @@ def fit_hyperparameters(
 
 
 def _search(data: _Data, start: FloatArray, *, most_noise: float | None = None) -> Fit:
-    priors = _priors(data.metric, data.axes)
+    priors = _priors(data)
     if most_noise is not None:
         priors[2, 3] = most_noise
     bounds = list(zip(priors[:, 2], priors[:, 3], strict=True))
@@ -168,7 +188,9 @@ def _search(data: _Data, start: FloatArray, *, most_noise: float | None = None) 
     )
 
 
-def _priors(metric: Metric, axes: NDArray[np.int64]) -> FloatArray:
+def _priors(data: _Data) -> FloatArray:
     """Mean, deviation and bounds of every parameter.  [n_parameters, 4]"""
-    each = FACTOR if metric is Metric.FACTORS else PRECISION
-    return np.array([SIGNAL, BIAS, NOISE, *[each] * n_parameters(metric, axes)])
+    each = [FACTOR if data.metric is Metric.FACTORS else PRECISION] * n_parameters(data.metric, data.axes)
+    if data.linear:
+        return np.array([SIGNAL_BESIDE, BIAS, NOISE, *each, SLOPE])
+    return np.array([SIGNAL, BIAS, NOISE, *each])

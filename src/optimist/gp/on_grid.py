@@ -4,8 +4,8 @@ With a metric aligned to the axes the covariance of node (i_1 .. i_d) with basis
 entries, v0 prod_q E_q[i_q, j] + b, and exp is needed for sum n_q * m numbers only. Cut the axes into two
 groups, with A [N1, m] and C [N2, m] the products of tables over each:
 
-    mean      = v0 A diag(w) C^T + b sum w                              one matrix product
-    explained = |H^T k|^2,  k = v0 a * c + b 1
+    mean      = v0 A diag(w) C^T + b sum w + l x^T (X_m^T w)           one matrix product
+    explained = |H^T k|^2,  k = v0 a * c + b 1 + l X_m x
 
 The second would cost N m^2. But smooth tables have low rank: E_q = U_q B_q with orthonormal U_q (its singular
 value decomposition, small values dropped), so a = U_a B_a, c = U_c B_c with few columns r, and with
@@ -19,17 +19,22 @@ compress `c` only; with high ones (short length scales) the plain product is che
 reckoned beforehand. How much is dropped follows from a bound on the error it can make, and the result is
 checked at a thousand nodes; if it is not within 5e-7 of the prior variance there, less is dropped.
 
+What bias and trend add to the quadratic form needs no compression: cross terms like the mean's, one for each
+feature, and a small quadratic form of the features.
+
 The factor analysis metric is no product over axes: it is evaluated plainly, by blocks.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.arrays import FloatArray
+from optimist.arrays import FloatArray, IntArray
+from optimist.gp.covariance import Hyperparameters, squares
 from optimist.gp.inputs import Inputs
 from optimist.gp.posterior import Posterior, bounded_variance
 from optimist.grid import Grid
@@ -64,18 +69,91 @@ def evaluate_on_grid(
     weights = posterior.weights
     mean = _combined(left, right, hyper.signal_variance * weights)
     mean += hyper.bias_variance * weights.sum()
+    trend = _Trend.of(posterior, inputs, grid, control, half) if hyper.slope_variance else None
+    if trend is not None:
+        mean += trend.along(trend.coefficients.T @ weights)
     if not with_variance:
         return mean.reshape(-1), None
+    prior = prior_on_grid(hyper, inputs, grid, control)
     for bound in BOUNDS:
-        explained = _explained(posterior, tables[:half], tables[half:], left, right, bound)
-        if _right(posterior, left, right, explained):
+        explained = _explained(posterior, tables[:half], tables[half:], left, right, bound, trend)
+        if _right(posterior, left, right, explained, trend, prior):
             break
     else:
-        explained = _explained_plainly(posterior, left, right)
-    return mean.reshape(-1), bounded_variance(explained.reshape(-1), hyper)
+        explained = _explained_plainly(posterior, left, right, trend)
+    return mean.reshape(-1), bounded_variance(explained.reshape(-1), prior)
 
 
-def _right(posterior: Posterior, left: FloatArray, right: FloatArray, explained: FloatArray) -> bool:
+def prior_on_grid(
+    hyper: Hyperparameters, inputs: Inputs, grid: Grid, control: FloatArray | None
+) -> FloatArray:
+    """k(x, x) at all nodes.  [N]"""
+    if not hyper.slope_variance:
+        return np.full(grid.n_nodes, hyper.prior_variance)
+    total = np.zeros((1,) * grid.n_dims)
+    for axis in range(inputs.n_axes):
+        places = grid.axes[axis] if axis < grid.n_dims else _held(control, axis - grid.n_dims)
+        total = total + _laid_along(squares(inputs.of_axis(axis, places)), axis, grid)
+    return hyper.prior_at(total.reshape(-1))
+
+
+def _held(control: FloatArray | None, number: int) -> FloatArray:
+    assert control is not None
+    return np.asarray(control[number : number + 1])
+
+
+def _laid_along(values: FloatArray, axis: int, grid: Grid) -> FloatArray:
+    """One value per position along an axis, to be added to an array of all nodes; of a control, one."""
+    shape = [1] * grid.n_dims
+    if axis < grid.n_dims:
+        shape[axis] = -1
+    return values.reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trend:
+    """The linear part of k at all nodes, coefficients @ x, its features laid out over both groups of axes."""
+
+    coefficients: FloatArray  # [m, p], l X_m
+    left: FloatArray  # [N1, p], 0 where a feature belongs to the other group
+    right: FloatArray  # [N2, p]
+
+    @classmethod
+    def of(
+        cls, posterior: Posterior, inputs: Inputs, grid: Grid, control: FloatArray | None, half: int
+    ) -> _Trend:
+        """What is held fixed goes to the left group."""
+        axes = inputs.axes
+        sides = [np.zeros((math.prod(part), axes.size)) for part in (grid.shape[:half], grid.shape[half:])]
+        for axis in range(inputs.n_axes):
+            held = axis >= grid.n_dims
+            places = _held(control, axis - grid.n_dims) if held else grid.axes[axis]
+            features, right = inputs.of_axis(axis, places), half <= axis < grid.n_dims
+            shape = grid.shape[half:] if right else grid.shape[:half]
+            number = axis - half if right else axis
+            inner = 1 if held else math.prod(shape[number + 1 :])
+            outer = math.prod(shape) if held else math.prod(shape[:number])
+            sides[right][:, axes == axis] = np.tile(np.repeat(features, inner, axis=0), (outer, 1))
+        slope = posterior.hyperparameters.slope_variance
+        return cls(slope * posterior.basis, *sides)
+
+    def along(self, direction: FloatArray) -> FloatArray:
+        """Of every node, x . direction [p].  [N1, N2]"""
+        return np.asarray((self.left @ direction)[:, np.newaxis] + (self.right @ direction)[np.newaxis])
+
+    def at(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Its part of k at some nodes, by their numbers in both groups.  [n, m]"""
+        return np.asarray((self.left[rows] + self.right[columns]) @ self.coefficients.T)
+
+
+def _right(
+    posterior: Posterior,
+    left: FloatArray,
+    right: FloatArray,
+    explained: FloatArray,
+    trend: _Trend | None,
+    prior: FloatArray,
+) -> bool:
     """Whether `explained` [N1, N2] is what it is without structure, at some nodes: what was dropped shows."""
     count = left.shape[0] * right.shape[0]
     nodes = np.arange(count)
@@ -84,9 +162,12 @@ def _right(posterior: Posterior, left: FloatArray, right: FloatArray, explained:
     rows, columns = np.divmod(nodes, right.shape[0])
     hyper = posterior.hyperparameters
     cross = left[rows] * right[columns]
-    reduced = (hyper.signal_variance * cross + hyper.bias_variance) @ posterior.reduction
+    cross = hyper.signal_variance * cross + hyper.bias_variance
+    if trend is not None:
+        cross += trend.at(rows, columns)
+    reduced = cross @ posterior.reduction
     difference = np.abs(explained[rows, columns] - np.einsum("ij,ij->i", reduced, reduced))
-    return bool(difference.max() <= CHECKED_ERROR * hyper.prior_variance)
+    return bool((difference <= CHECKED_ERROR * prior[nodes]).all())
 
 
 def _explained(
@@ -96,22 +177,26 @@ def _explained(
     left: FloatArray,
     right: FloatArray,
     bound: float,
+    trend: _Trend | None,
 ) -> FloatArray:
     """|H^T k|^2 at all nodes, on the cheapest route.  [N1, N2]"""
     droppable = _droppable(posterior, len(left_tables) + len(right_tables), bound)
     lefts, rights = _compressed(left_tables, droppable), _compressed(right_tables, droppable)
     if len(lefts.coefficients) < len(rights.coefficients):
         # the routes are cheaper the lower the rank of the right group is
-        return _explained(posterior, right_tables, left_tables, right, left, bound).T
+        other = None if trend is None else _Trend(trend.coefficients, trend.right, trend.left)
+        return _explained(posterior, right_tables, left_tables, right, left, bound, other).T
     costs = _costs(lefts, rights, len(posterior.weights))
     route = min(costs, key=lambda name: costs[name])
     if route == "plain":
-        return _explained_plainly(posterior, left, right)
+        return _explained_plainly(posterior, left, right, trend)
     if route == "right":
         explained = _explained_by_node(posterior, left, rights)
     else:
         explained = _explained_in_low_rank(posterior, lefts, rights)
     explained += _constant_part(posterior, left, right)
+    if trend is not None:
+        _add_trend(explained, posterior, left, right, trend)
     return explained
 
 
@@ -261,6 +346,26 @@ def _constant_part(posterior: Posterior, left: FloatArray, right: FloatArray) ->
     return part
 
 
+def _add_trend(
+    explained: FloatArray, posterior: Posterior, left: FloatArray, right: FloatArray, trend: _Trend
+) -> None:
+    """What the trend adds to |H^T k|^2: cross terms with signal and bias, and its own. In place."""
+    hyper, reduction = posterior.hyperparameters, posterior.reduction
+    slopes = reduction.T @ trend.coefficients  # [m, p], H^T l X_m
+    onto = 2.0 * hyper.signal_variance * (reduction @ slopes)
+    for feature in range(slopes.shape[1]):
+        product = _combined(left, right, onto[:, feature])
+        own_left, own_right = trend.left[:, feature], trend.right[:, feature]
+        product *= own_left[:, np.newaxis] if own_left.any() else own_right[np.newaxis]
+        explained += product
+    explained += trend.along(2.0 * hyper.bias_variance * (reduction.sum(axis=0) @ slopes))
+    grams = slopes.T @ slopes
+    by_left, by_right = trend.left @ grams, trend.right @ grams
+    explained += (by_left * trend.left).sum(axis=1)[:, np.newaxis]
+    explained += (by_right * trend.right).sum(axis=1)[np.newaxis]
+    explained += 2.0 * by_left @ trend.right.T
+
+
 def _pair_sums(spread: FloatArray) -> FloatArray:
     """G: T_st . T_s't' summed over the orders of (s, s') and of (t, t').  [r (r+1)/2, t (t+1)/2]"""
     r, t, m = spread.shape
@@ -284,7 +389,9 @@ def _pair_products(basis: FloatArray) -> FloatArray:
     return basis[:, first] * basis[:, second]
 
 
-def _explained_plainly(posterior: Posterior, left: FloatArray, right: FloatArray) -> FloatArray:
+def _explained_plainly(
+    posterior: Posterior, left: FloatArray, right: FloatArray, trend: _Trend | None = None
+) -> FloatArray:
     """|H^T k|^2 with k from the tables, a few rows of the left group at a time.  [N1, N2]"""
     hyper, reduction = posterior.hyperparameters, posterior.reduction
     m = len(reduction)
@@ -296,6 +403,9 @@ def _explained_plainly(posterior: Posterior, left: FloatArray, right: FloatArray
         cross = (some[:, np.newaxis, :] * right[np.newaxis, :, :]).reshape(-1, m)
         cross *= hyper.signal_variance
         cross += hyper.bias_variance
+        if trend is not None:
+            numbers = np.arange(first * n2, (first + len(some)) * n2)
+            cross += trend.at(*np.divmod(numbers, n2))
         reduced = cross @ reduction
         explained[first : first + rows] = np.einsum("ij,ij->i", reduced, reduced).reshape(-1, n2)
     return explained

@@ -1,6 +1,6 @@
 """The posterior on a basis: weights for the mean, one matrix for the variance.
 
-    mean(x) = k_m(x)^T w,      variance(x) = v0 + b - |k_m(x)^T H|^2
+    mean(x) = k_m(x)^T w,      variance(x) = k(x, x) - |k_m(x)^T H|^2
 
 Projected process (RW Sec. 8.3.4), with K_mm = L L^T and G = K_nm L^-T from the incomplete Cholesky
 decomposition, A = s^2 I + G^T G:
@@ -21,7 +21,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from optimist.arrays import FloatArray
 from optimist.compiled.process import predict_rows
 from optimist.gp.basis import Basis
-from optimist.gp.covariance import Hyperparameters, covariance
+from optimist.gp.covariance import Hyperparameters, covariance, squares
 from optimist.gp.inputs import Inputs
 
 BLOCK = 8192
@@ -45,7 +45,7 @@ class Posterior:
         return self.predict(features)[0]
 
     def variance(self, features: FloatArray) -> FloatArray:
-        """Predictive variance without noise, in [0, v0 + b].  [n]"""
+        """Predictive variance without noise, in [0, k(x, x)].  [n]"""
         return self.predict(features)[1]
 
     def predict(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -57,7 +57,7 @@ class Posterior:
             mean[rows] = cross @ self.weights
             explained = cross @ self.reduction
             variance[rows] = np.einsum("ij,ij->i", explained, explained)
-        return mean, bounded_variance(variance, self.hyperparameters)
+        return mean, bounded_variance(variance, self.hyperparameters.prior_at(squares(features)))
 
     @cached_property
     def projected(self) -> FloatArray:
@@ -70,6 +70,7 @@ class Posterior:
         """`predict` at a few raw points [n, k], compiled; the second may be left out, empty.  [n], [n]"""
         hyper = self.hyperparameters
         mean, explained = np.empty(len(points)), np.empty(len(points) if with_variance else 0)
+        lengths = np.empty(len(points))
         predict_rows(
             np.ascontiguousarray(points, dtype=np.float64),
             inputs.centres,
@@ -80,17 +81,20 @@ class Posterior:
             self.weights,
             float(hyper.signal_variance),
             float(hyper.bias_variance),
+            float(hyper.slope_variance),
+            self.basis,
             self.reduction if with_variance else NONE,
             mean,
             explained,
+            lengths,
         )
-        return mean, bounded_variance(explained, hyper) if with_variance else explained
+        return mean, bounded_variance(explained, hyper.prior_at(lengths)) if with_variance else explained
 
 
-def bounded_variance(explained: FloatArray, hyper: Hyperparameters) -> FloatArray:
-    """Prior minus what is explained, kept within [0, prior] against rounding. In place."""
-    np.subtract(hyper.prior_variance, explained, out=explained)
-    return np.clip(explained, 0.0, hyper.prior_variance, out=explained)
+def bounded_variance(explained: FloatArray, prior: FloatArray) -> FloatArray:
+    """Prior minus what is explained, kept within [0, prior] against rounding. In place.  [n]"""
+    np.subtract(prior, explained, out=explained)
+    return np.clip(explained, 0.0, prior, out=explained)
 
 
 def projected_posterior(

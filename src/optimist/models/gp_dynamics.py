@@ -153,7 +153,7 @@ class GPDynamics:
                 normalised[axis] = variance
         if not rule.needs_variance:
             return rule.uncertainty(grid, Asked(action, self._numbered))
-        priors = np.array([regressor.prior_variance for regressor in regressors])
+        priors = np.array([regressor.prior_on(grid, control) for regressor in regressors])
         normalised = normalised if thin is grid else thin.spread(normalised, grid)
         return rule.uncertainty(grid, Asked(action, self._numbered, Variances(normalised, priors)))
 
@@ -359,7 +359,8 @@ class GPLearner:
         names: set[str] = set()
         for number, group in enumerate(said.regressors):
             for axis, one in enumerate(group or ()):
-                fits = self.settings.metric, self.settings.max_basis, len(seen), float(largest[axis])
+                settings = self.settings
+                fits = settings.metric, settings.linear, settings.max_basis, len(seen), float(largest[axis])
                 names |= check_regressor(one, f"{number}.{axis}", arrays, Seen(periodic, *fits))
         require_no_more(arrays, names)
         return said.regressors

@@ -27,7 +27,7 @@ class Variances:
     """How unsure a model is of the displacement from every node."""
 
     normalised: FloatArray  # [d, N], variance over prior variance
-    priors: FloatArray  # [d], prior variance in the squared units of the axis
+    priors: FloatArray  # [d, N], prior variance in the squared units of the axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def gp_variance(grid: Grid, asked: Asked) -> FloatArray:
 def cell_variance(grid: Grid, asked: Asked) -> FloatArray:
     """The normalised variance, as far as the planner would notice an error of that size.
 
-    c = max_i variance_i / (v0 + b)_i * s_i^2 / (s_i^2 + h_i^2), with s_i the standard deviation in units of
+    c = max_i variance_i / prior_i * s_i^2 / (s_i^2 + h_i^2), with s_i the standard deviation in units of
     axis i and h_i the width of the cell there (a twentieth of the axis at most). The first factor falls as
     something is learned of what there was to learn; the second is small where even knowing nothing would move
     the successor by little of a cell. Either alone explores too much somewhere: the first on the bicycle, the
@@ -68,7 +68,7 @@ def cell_variance(grid: Grid, asked: Asked) -> FloatArray:
     for axis, (normalised, prior) in enumerate(zip(variances.normalised, variances.priors, strict=True)):
         along = [1] * grid.n_dims
         along[axis] = -1
-        squared = normalised.reshape(grid.shape) * prior
+        squared = (normalised * prior).reshape(grid.shape)
         # a coarse cell must not make ignorance look harmless
         widths = np.minimum(grid.cell_widths(axis), grid.box.widths[axis] / FINE)
         noticed = squared / (squared + widths.reshape(along) ** 2)

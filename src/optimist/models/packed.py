@@ -28,6 +28,7 @@ class RegressorSaid(Said):
     bias_variance: Positive
     noise_variance: Positive
     precisions: None = None  # an array, or there are none
+    slope_variance: NotNegative
     jitter: NotNegative
     target_mean: Number
     target_scale: Positive
@@ -48,6 +49,7 @@ class Seen:
 
     periodic: BoolArray  # [k], of the inputs, controls behind
     metric: Metric
+    linear: bool
     max_basis: int
     n_transitions: int
     largest: float  # displacement, in size
@@ -76,7 +78,7 @@ def check_regressor(document: Any, prefix: str, arrays: Arrays, seen: Seen) -> s
     size = WIDEST * max(seen.largest, float(scales.max()))
     if abs(said.target_mean) > size or said.target_scale > size:
         raise ValueError(f"The targets of the process {prefix} must be those of its data; got others.")
-    parameters = array("parameters", N_SCALARS + n_parameters(seen.metric, axes))
+    parameters = array("parameters", N_SCALARS + n_parameters(seen.metric, axes) + seen.linear)
     names = _check_hyperparameters(said, prefix, arrays, unpack(parameters, seen.metric, axes))
     basis = arrays.get(f"{prefix}.basis", np.empty(0))
     count = len(basis) if basis.ndim else 0
@@ -97,6 +99,7 @@ def _check_hyperparameters(
         (said.signal_variance, hyper.signal_variance),
         (said.bias_variance, hyper.bias_variance),
         (said.noise_variance, hyper.noise_variance),
+        (said.slope_variance, hyper.slope_variance),
     ]
     names = set()
     for name in ("projection", "precisions"):

@@ -12,10 +12,10 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Count
 from optimist.documents import Settings
 from optimist.gp.basis import choose_basis
-from optimist.gp.covariance import Hyperparameters, Metric
+from optimist.gp.covariance import Hyperparameters, Metric, squares
 from optimist.gp.evidence import N_SCALARS, fit_hyperparameters
 from optimist.gp.inputs import Inputs
-from optimist.gp.on_grid import evaluate_on_grid
+from optimist.gp.on_grid import evaluate_on_grid, prior_on_grid
 from optimist.gp.posterior import Posterior, projected_posterior
 from optimist.grid import Grid
 from optimist.models.model import Arrays, Document
@@ -36,6 +36,7 @@ class RegressorSettings(Settings):
     subset: Annotated[int, Field(ge=2, lt=2**63)] = (
         300  # points the likelihood is optimised on, drawn at random
     )
+    linear: bool = True  # a linear trend besides; the paper has none
     max_basis: Count = 1000
     basis_tolerance: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = (
         1e-2  # times the noise variance; see `gp.basis`
@@ -59,8 +60,9 @@ class Regressor:
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Displacement and normalised variance, in [0, 1], at raw inputs [n, k].  [n], [n]"""
-        mean, variance = self.posterior.predict(self.inputs.features(points))
-        return self._in_raw_units(mean), variance / self.posterior.hyperparameters.prior_variance
+        features = self.inputs.features(points)
+        mean, variance = self.posterior.predict(features)
+        return self._in_raw_units(mean), variance / self.posterior.hyperparameters.prior_at(squares(features))
 
     def mean(self, points: FloatArray) -> FloatArray:
         """Displacement alone, at a few raw inputs [n, k].  [n]"""
@@ -79,13 +81,13 @@ class Regressor:
             self.posterior, self.inputs, grid, control, with_variance=with_variance
         )
         if variance is not None:
-            variance /= self.posterior.hyperparameters.prior_variance
+            variance /= prior_on_grid(self.posterior.hyperparameters, self.inputs, grid, control)
         return self._in_raw_units(mean), variance
 
-    @property
-    def prior_variance(self) -> float:
-        """Of the displacement before anything was seen, in its squared units."""
-        return self.posterior.hyperparameters.prior_variance * self.target_scale**2
+    def prior_on(self, grid: Grid, control: FloatArray | None) -> FloatArray:
+        """Variance of the displacement before anything was seen, in its squared units, at all nodes.  [N]"""
+        prior = prior_on_grid(self.posterior.hyperparameters, self.inputs, grid, control)
+        return np.asarray(prior * self.target_scale**2)
 
     @property
     def noise(self) -> float:
@@ -156,7 +158,12 @@ def fit_regressor(
         rows = stream.choice(len(targets), settings.subset, replace=False)
     warm = None if previous is None else _rescaled(previous, inputs, settings.metric)
     fit = fit_hyperparameters(
-        inputs.features(points[rows]), (targets[rows] - mean) / scale, inputs.axes, settings.metric, warm
+        inputs.features(points[rows]),
+        (targets[rows] - mean) / scale,
+        inputs.axes,
+        settings.metric,
+        warm,
+        linear=settings.linear,
     )
     posterior = Posterior(fit.hyperparameters, np.empty((0, 0)), np.empty(0), np.empty((0, 0)), 0.0)
     fitted = Regressor(inputs, posterior, mean, scale, fit.parameters, len(targets), 0, basis_cut=False)
@@ -189,5 +196,5 @@ def _rescaled(previous: Regressor, inputs: Inputs, metric: Metric) -> FloatArray
     if metric is not Metric.AXES:
         return previous.parameters
     parameters = previous.parameters.copy()
-    parameters[N_SCALARS:] += 2.0 * np.log(inputs.scales / previous.inputs.scales)
+    parameters[N_SCALARS : N_SCALARS + inputs.n_axes] += 2.0 * np.log(inputs.scales / previous.inputs.scales)
     return parameters

@@ -30,7 +30,7 @@ BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believ
 
 EXPLAINED = 0.02  # of the spread of rewards: where a formula errs by less, no process is asked
 FEWEST = 20  # payments that a process is fitted to
-PROCESS = RegressorSettings(subset=200, max_basis=80)
+PROCESS = RegressorSettings(subset=200, max_basis=80, linear=False)
 STREAM = 0x726577  # purpose number of the random stream that draws a likelihood subset
 
 # states [n, d], controls [n, k], next states [n, d] -> [n, p], or [n]

@@ -1,8 +1,8 @@
-"""Formats 1 to 3 of the store: read as if they were of today, without anything to prove them by.
+"""Older formats of the store: 1 to 3 are read as if they were of today, without anything to prove them by.
 
 Format 1 had a column of plans for each thing that Gaussian processes say of themselves, and no other learner.
 Format 2 rehearsed nothing. Format 3 had no digests, changed its header in place and kept one plan for each
-number of transitions.
+number of transitions. In formats 1 to 5 processes had no linear trend, and settings did not say so.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from optimist.runs.chain import Row, link
 from optimist.runs.errors import UnreadableError
 from optimist.runs.tables import TABLES
 
+WITH_TRENDS = 6  # the format that has linear trends
+
 
 def read_old(connection: sqlite3.Connection, version: int) -> dict[str, list[Row]]:
     """The rows of all tables, by name."""
     try:
         rows = {
             "header": [
-                (_modern(document, version),) for (document,) in _all(connection, "header", "document")
+                (json.dumps(modern(json.loads(document), version)),)
+                for (document,) in _all(connection, "header", "document")
             ],
             "transitions": _numbered(connection, "transitions", TABLES["transitions"].columns),
             "episodes": _episodes(connection, version),
@@ -35,15 +38,18 @@ def read_old(connection: sqlite3.Connection, version: int) -> dict[str, list[Row
     return rows
 
 
-def _modern(document: str, version: int) -> str:
-    """The header with what was not said because there was nothing else."""
-    header: dict[str, Any] = json.loads(document)
-    settings = header.get("settings", {})
-    if version == 1 and settings.get("model") is not None:
-        settings["model"].setdefault("learner", "gp")
-    if version in (1, 2) and settings.get("planning") is not None:
+def modern(header: dict[str, Any], version: int) -> dict[str, Any]:
+    """The header of a run of some format with what was not said because there was nothing else."""
+    settings = header.get("settings")
+    model = settings.get("model") if isinstance(settings, dict) else None
+    if isinstance(model, dict):
+        if version == 1:
+            model.setdefault("learner", "gp")
+        if version in range(1, WITH_TRENDS) and model.get("learner") == "gp":
+            model.setdefault("linear", False)
+    if version in (1, 2) and settings and settings.get("planning") is not None:
         settings["planning"].setdefault("rehearse", False)
-    return json.dumps(header)
+    return header
 
 
 def _numbered(connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> list[Row]:

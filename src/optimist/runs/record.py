@@ -21,7 +21,7 @@ from optimist.arrays import Action
 from optimist.runs.chain import Row, genesis, link
 from optimist.runs.errors import DamagedError, ForeignError, UnreadableError, said
 from optimist.runs.headers import read_run_header
-from optimist.runs.old_formats import read_old
+from optimist.runs.old_formats import modern, read_old
 from optimist.runs.tables import CHAINED, FORMAT_VERSION, TABLES, Table, Tip, Tips
 from optimist.transitions import Transition
 
@@ -101,7 +101,7 @@ class Record:
         """Settings and all that says what the run is."""
         chain = self.chains["header"]
         try:
-            return read_run_header((*chain.rows, *chain.later)[-1][0])
+            return modern(read_run_header((*chain.rows, *chain.later)[-1][0]), self.version)
         except (IndexError, ValueError) as error:
             raise UnreadableError("its settings cannot be read") from error
 
