@@ -83,7 +83,10 @@ def test_an_error_is_so_many_standard_deviations(box: Box, joint: bool, draw: fl
         assert group is not None
         (regressor,) = group
         hyper = regressor.posterior.hyperparameters
-        prior = (hyper.signal_variance + hyper.bias_variance) * regressor.target_scale**2
+        points = np.hstack([states, controls]) if joint else states
+        features = regressor.inputs.features(points)
+        prior = hyper.signal_variance + hyper.bias_variance + hyper.slope_variance * (features**2).sum(axis=1)
+        prior *= regressor.target_scale**2
         deviations = np.sqrt(unsure(model.predict_with_uncertainty(states, controls)) * prior)
         assert deviations.max() < 0.2 * box.widths[0]  # a turn is not mistaken for another
         expected = box.wrap(mean + draw * deviations[:, np.newaxis])

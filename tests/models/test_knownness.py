@@ -24,6 +24,7 @@ from optimist.models.knownness import (
 )
 from optimist.transitions import Transitions
 from tests.models.learning import of_kind, unsure
+from tests.naive import gp as naive
 
 PLANE = Box([-1.0, 0.0], [2.0, 8.0])
 CYLINDER = Box([-1.0, 0.0], [2.0, 8.0], periodic=[False, True])
@@ -75,7 +76,7 @@ def test_the_rules_are_known_by_the_names_of_the_documentation() -> None:
 def test_gp_variance_is_the_largest_over_the_coordinates() -> None:
     grid = Grid.uniform(PLANE, [4, 3])
     variances = np.random.default_rng(0).uniform(size=(2, 12))
-    found = gp_variance(grid, Asked(0, walk(PLANE, 5), Variances(variances, np.ones(2))))
+    found = gp_variance(grid, Asked(0, walk(PLANE, 5), Variances(variances, np.ones_like(variances))))
     assert found.tolist() == [max(pair) for pair in variances.T.tolist()]
 
 
@@ -188,7 +189,12 @@ def stretched(grid: Grid, factors: FloatArray) -> Grid:
 
 def some_variances(grid: Grid, priors: list[float] | FloatArray, *, seed: int = 0) -> Variances:
     normalised = np.random.default_rng(seed).uniform(size=(grid.n_dims, grid.n_nodes))
-    return Variances(normalised, np.asarray(priors, dtype=np.float64))
+    return Variances(normalised, everywhere(grid, priors))
+
+
+def everywhere(grid: Grid, priors: list[float] | FloatArray) -> FloatArray:
+    """One prior variance for each axis, the same at all nodes.  [d, N]"""
+    return np.repeat(np.asarray(priors, dtype=np.float64)[:, np.newaxis], grid.n_nodes, axis=1)
 
 
 def of_cells(grid: Grid, variances: Variances) -> FloatArray:
@@ -205,7 +211,7 @@ def naive_cell_variance(grid: Grid, variances: Variances) -> list[float]:
         places = np.unravel_index(node, grid.shape)
         products = []
         for axis in range(grid.n_dims):
-            share, prior = float(variances.normalised[axis, node]), float(variances.priors[axis])
+            share, prior = float(variances.normalised[axis, node]), float(variances.priors[axis, node])
             width = min(float(grid.cell_widths(axis)[places[axis]]), float(grid.box.widths[axis]) / 20.0)
             squared = share * prior
             products.append(share * squared / (squared + width**2))
@@ -257,10 +263,13 @@ def test_cells_much_larger_than_the_prior_spread_make_everything_known(box: Box)
 def test_cell_variance_grows_with_the_variance_and_with_finer_cells(box: Box) -> None:
     coarse, fine = Grid.uniform(box, [22, 21]), Grid.uniform(box, [43, 42])
     priors = (0.08 * box.widths) ** 2
-    levels = [of_cells(coarse, Variances(np.full((2, 22 * 21), v), priors)) for v in (0.0, 0.1, 0.5, 1.0)]
+    levels = [
+        of_cells(coarse, Variances(np.full((2, 22 * 21), v), everywhere(coarse, priors)))
+        for v in (0.0, 0.1, 0.5, 1.0)
+    ]
     assert (np.diff(levels, axis=0) > 0.0).all()
     np.testing.assert_array_equal(levels[0], 0.0)
-    finer = of_cells(fine, Variances(np.full((2, 43 * 42), 0.5), priors))
+    finer = of_cells(fine, Variances(np.full((2, 43 * 42), 0.5), everywhere(fine, priors)))
     assert finer.min() > levels[2].max()
 
 
@@ -271,7 +280,7 @@ def test_coarse_cells_count_as_a_twentieth_of_the_axis(box: Box) -> None:
     expected = 0.5 * (0.5 * 0.08**2) / (0.5 * 0.08**2 + 0.05**2)
     for counts in ([2, 3], [5, 4], [15, 20]):
         grid = Grid.uniform(box, counts)
-        found = of_cells(grid, Variances(np.full((2, grid.n_nodes), 0.5), priors))
+        found = of_cells(grid, Variances(np.full((2, grid.n_nodes), 0.5), everywhere(grid, priors)))
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -280,7 +289,7 @@ def test_cell_variance_does_not_depend_on_the_units(box: Box) -> None:
     grid = Grid.spaced(box, [6, 5], [1.5, 1.0])
     variances = some_variances(grid, (0.1 * box.widths) ** 2)
     for factors in (np.array([1000.0, 1.0]), np.array([1e-3, 60.0])):
-        other = Variances(variances.normalised, variances.priors * factors**2)
+        other = Variances(variances.normalised, variances.priors * (factors**2)[:, np.newaxis])
         np.testing.assert_allclose(of_cells(stretched(grid, factors), other), of_cells(grid, variances))
 
 
@@ -316,9 +325,10 @@ def test_cell_variance_of_a_learned_model_is_made_of_its_processes(joint: bool) 
         assert regressors is not None
         points = np.hstack([grid.nodes, np.tile(control, (30, 1))]) if joint else grid.nodes
         shares = np.array([regressor.predict(points)[1] for regressor in regressors])
-        # the prior, from the process itself: its variance far from all data, in units of the axis
+        # the prior, from the process itself: its variance before any data, in units of the axis
         priors = [
-            regressor.posterior.hyperparameters.prior_variance * regressor.target_scale**2
+            naive.prior_under(regressor.inputs.features(points), regressor.posterior.hyperparameters)
+            * regressor.target_scale**2
             for regressor in regressors
         ]
         expected = naive_cell_variance(grid, Variances(shares, np.array(priors)))

@@ -29,7 +29,7 @@ from tests.runs.recording import SMALL, Recorded, ShortSystem, bits, cut_short, 
 FORMAT_1 = Path(__file__).parent / "data" / "format_1"
 STEPS = 50
 QUICK = SMALL.model_copy(  # to rehearse with; the rest as in that run
-    update={"planning": PlanningOptions(depth=0), "model": GPSettings(refit_growth=2.0)}
+    update={"planning": PlanningOptions(depth=0), "model": GPSettings(refit_growth=2.0, linear=False)}
 )
 
 # the tables of format 3 (commit 87c5550), filled with what they had
@@ -232,7 +232,7 @@ def test_run_of_format_1_is_upgraded_in_place_when_it_is_opened_for_writing(old:
         header, plans = store.header, store.plans()
         transitions, episodes = [bits(row) for row in store.transitions()], store.episodes()
     RunStore.open(old, writing=True).close()
-    assert version_of(old) == 5
+    assert version_of(old) == 6
     for table in ("plans", "episodes"):
         assert columns_of(old, table) == columns_of(whole, table)
     for _ in range(2):  # once is enough
@@ -258,7 +258,7 @@ def test_reader_that_came_before_the_upgrade_reads_on(old: Path) -> None:
 def test_old_run_without_plans_is_upgraded(tmp_path: Path, whole: Path, version: int) -> None:
     directory = downgraded(whole, tmp_path / "run", 4, version)
     RunStore.open(directory, writing=True).close()
-    assert version_of(directory) == 5
+    assert version_of(directory) == 6
     with RunStore.open(directory, writing=False) as store:
         assert store.plans() == []
         assert store.n_transitions == 4
@@ -349,7 +349,7 @@ def test_old_run_is_gone_on_with_and_ends_as_undisturbed(
     ended = sum(row.transitions <= n_transitions for row in wanted.episodes) if version < 3 else 0
     forgotten = [replace(row, expected=None) for row in wanted.episodes[:ended]]
     assert found == replace(wanted, episodes=(*forgotten, *wanted.episodes[ended:]))
-    assert version_of(directory) == 5
+    assert version_of(directory) == 6
 
 
 def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Path, whole: Path) -> None:
@@ -381,7 +381,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
     ran = run("resume", str(old), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["transitions"] == 30
-    assert version_of(old) == 5
+    assert version_of(old) == 6
     with GPRMax.resume(old, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
 
@@ -391,7 +391,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
 
 def test_agent_file_of_format_1_is_refused_with_what_to_do() -> None:
     file = FORMAT_1 / "agent.optimist"
-    with pytest.raises(ValueError, match="must be of format 3; got 1 in") as told:
+    with pytest.raises(ValueError, match="must be of format 4; got 1 in") as told:
         GPRMax.load(file, env=car())
     said = str(told.value)
     assert str(file) in said
