@@ -19,7 +19,7 @@ from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
 from optimist.planning.between import BENT, Between, bend
 from optimist.planning.contest import Contest, TryOut, Won
 from optimist.planning.leaving import Leaving, seen_leaving
-from optimist.planning.rehearsal import Expectation, Rehearsal, Starts, better, from_around, kinds_of
+from optimist.planning.rehearsal import Expectation, Rehearsal, Starts, from_around, kinds_of
 from optimist.planning.sights import Sights
 from optimist.steps import Dynamics, Successors
 from optimist.task import Task
@@ -61,37 +61,6 @@ class Rehearsed:
         return {"interpolated": policy.directly is None} if isinstance(policy, Between) else {}
 
 
-@dataclass(eq=False)
-class Attempts:
-    """Plans through a model on whatever layouts, each begun where the plan `before` it ended."""
-
-    choosing: Choosing
-    model: Model
-    before: Planned | None
-    leaving: Leaving | None
-    optimistic: bool = True
-    predict_seconds: float = 0.0  # at nodes, so far
-
-    def __call__(self, layout: Layout) -> Planned:
-        """Plan on a layout."""
-        choosing, before = self.choosing, self.before
-        if before is not None and layout is before.layout and not self.optimistic:
-            flow = before.step
-        else:
-            began = perf_counter()
-            flow = flow_of(self.model, layout.grid, choosing.task)
-            self.predict_seconds += perf_counter() - began
-        return choosing.planner.plan(
-            flow,
-            layout,
-            start=None if before is None else before.spread(layout.grid),
-            leaving=self.leaving,
-            optimistic=self.optimistic,
-            directly=choosing.directly(self.model, layout.grid),
-            noise=noise_of(self.model),
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Choosing:
     """How an agent with these settings chooses."""
@@ -117,29 +86,27 @@ class Choosing:
         Who was just `woken` has more to choose from: what was good so far may not be any more. When the model
         has settled (`polish`), all kinds are tried and the best is taken as it is.
         """
-        layouts = Attempts(self, model, before, None if before is None else self.leaving(seen, before.worst))
-        made = layouts(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
+        leaving = None if before is None else self.leaving(seen, before.worst)
+        predicting = 0.0
+
+        def attempt(layout: Layout) -> Planned:
+            nonlocal predicting
+            began = perf_counter()
+            flow = flow_of(model, layout.grid, self.task)
+            predicting += perf_counter() - began
+            start = None if before is None else before.spread(layout.grid)
+            directly = self.directly(model, layout.grid)
+            return self.planner.plan(
+                flow, layout, start=start, leaving=leaving, directly=directly, noise=noise_of(model)
+            )
+
+        made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))
         polish = polish and self.settings.planning.rehearse
-        contest = Contest(self.chooser, layouts, self.stage(model, seen, sights=polish), seen.states)
+        contest = Contest(self.chooser, attempt, self.stage(model, seen, sights=polish), seen.states)
         if polish:
-            return Rehearsed(contest.among_all(made), layouts.predict_seconds)
+            return Rehearsed(contest.among_all(made), predicting)
         more = woken or bool(seen.terminated[-1] or seen.truncated[-1])
-        won = contest.between(made, self._turns(n_updates, more=more))
-        return Rehearsed(won, layouts.predict_seconds)
-
-    def best(self, model: Model, seen: Transitions, made: Planned, *, polish: bool) -> Planned:
-        """The best that is known after a plan was `made` to explore with: without any bonus.
-
-        Where that plan was made in the course of learning, on few layouts and nodes, all are tried now
-        (`polish`). Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans
-        on a grid err alike, and it was chosen for what it earns.
-        """
-        layouts = Attempts(self, model, made, made.leaving, optimistic=False)
-        try_out, plain = self.stage(model, seen), layouts(made.layout)
-        if polish and self.settings.planning.rehearse:
-            plain = Contest(self.chooser, layouts, try_out, seen.states).among_all(plain).planned
-        heard = try_out(plain, None)
-        return made if better(try_out(made, heard), heard) else plain
+        return Rehearsed(contest.between(made, self._turns(n_updates, more=more)), predicting)
 
     def _turns(self, n_updates: int, *, more: bool) -> Sequence[str]:
         """Whose turn it is to challenge the layout in use. Between two episodes there is time for `more`."""

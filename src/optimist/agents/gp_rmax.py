@@ -312,7 +312,8 @@ class GPRMaxAgent:
         flow = made.step
         assert isinstance(flow, Flow)
         expectation = foretold.expectation
-        counts = expectation, n_updates, self._choosing, seen, sights
+        try_out = self._choosing.stage(model, seen)
+        counts = expectation, n_updates, self.planner, try_out, sights
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(
             n_transitions=self.n_transitions,

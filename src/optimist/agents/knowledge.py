@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from optimist.agents.choosing import Choosing
 from optimist.models import Model
 from optimist.models.drift import Drift
 from optimist.models.model import imagined_by
-from optimist.planning import Flow, Plan, Planned
-from optimist.planning.rehearsal import Expectation
+from optimist.planning import Flow, Plan, Planned, Planner
+from optimist.planning.between import Between
+from optimist.planning.contest import TryOut
+from optimist.planning.rehearsal import Expectation, better
 from optimist.planning.sights import Sights
-from optimist.transitions import Transitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class Knowledge:
     settled: bool
     expectation: Expectation
     n_updates: int
-    choosing: Choosing
-    seen: Transitions  # what it was made of
+    planner: Planner
+    try_out: TryOut
     sights: Sights  # the plan it explores with, acted on with the sight that is best from where it begins
 
     @property
@@ -38,8 +38,23 @@ class Knowledge:
 
     @cached_property
     def best(self) -> Planned:
-        """The same without any bonus: the best it knows, found when it is first asked for."""
-        return self.choosing.best(self.model, self.seen, self.planned, polish=not self.settled)
+        """The same without any bonus: the best it knows, found when it is first asked for.
+
+        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
+        alike, and it was chosen for what it earns.
+        """
+        made, planner = self.planned, self.planner
+        plain = planner.plan(
+            self.flow,
+            made.layout,
+            start=made.plan.q_values,
+            leaving=made.leaving,
+            optimistic=False,
+            directly=made.policy.directly if isinstance(made.policy, Between) else None,
+            noise=made.noise,
+        )
+        heard = self.try_out(plain, None)
+        return made if better(self.try_out(made, heard), heard) else plain
 
     @cached_property
     def best_sights(self) -> Sights:

@@ -206,7 +206,7 @@ class Unpacking:
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())
         sights = Sights.of(planned, imagined_by(model))
-        counts = expectation, said.n_updates, choosing, seen, sights
+        counts = expectation, said.n_updates, choosing.planner, choosing.stage(model, seen), sights
         return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
 
 
