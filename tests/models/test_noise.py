@@ -8,7 +8,7 @@ import pytest
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
-from optimist.models.change import changed_at, evidence
+from optimist.models.change import ENOUGH, changed_at, evidence
 from optimist.models.gp_dynamics import usable
 from optimist.models.model import Model, imagined_by, noise_of
 from optimist.models.stops import find_stops
@@ -80,10 +80,47 @@ def test_a_change_is_found_where_it_happened_and_none_where_it_did_not(share: fl
 def test_a_few_wrong_readings_are_no_change() -> None:
     off = np.ones((40, 2))
     off[30:32] = 1e9
-    assert evidence(off, np.ones(40, dtype=np.bool_))[1] < 20.0
+    assert evidence(off, np.ones(40, dtype=np.bool_))[1] < ENOUGH
     off[25:] = 15.0
     since, much = evidence(off, np.ones(40, dtype=np.bool_))
-    assert (since, much > 50.0) == (25, True)
+    assert (since, much > ENOUGH) == (25, True)
+
+
+@pytest.mark.parametrize("apart", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("far", [14.0, 25.0, 1e9])
+def test_wrong_readings_in_quick_succession_are_no_change(apart: int, far: float) -> None:
+    """Each spoils two transitions; what lies between and around them is as it should be."""
+    for n_after in range(8):
+        off = np.full((300, 2), 1e-3)
+        first = len(off) - n_after - apart - 2
+        off[[first, first + 1, first + apart, first + apart + 1], 1] = far
+        assert evidence(off, np.ones(300, dtype=np.bool_))[1] < ENOUGH
+        off[[first - 3, first - 2], 1] = far
+        assert evidence(off, np.ones(300, dtype=np.bool_))[1] < ENOUGH
+
+
+@pytest.mark.parametrize("far", [9.0, 1e9, np.inf])
+def test_a_moderate_shift_in_nearly_all_is_a_change(far: float) -> None:
+    """However far: eight that are all off are enough, and of more a few may be as they should be."""
+    off = np.full((300, 2), 1e-3)
+    off[-8:, 1] = far
+    since, much = evidence(off, np.ones(300, dtype=np.bool_))
+    assert (since, much > ENOUGH) == (292, True)
+    off[-20:, 1] = far
+    off[-18:-2:4, 1] = 1e-3
+    since, much = evidence(off, np.ones(300, dtype=np.bool_))
+    assert (since, much > ENOUGH) == (280, True)
+
+
+@pytest.mark.parametrize("wrong", [(182, 184), (180, 185), (181, 184, 187)])
+def test_rates_read_as_nothing_in_quick_succession_are_no_change(wrong: tuple[int, ...]) -> None:
+    for seed in range(3):
+        seen = seen_of(190, seed)
+        states, next_states = seen.states.copy(), seen.next_states.copy()
+        for row in wrong:
+            next_states[row, 1] = states[row + 1, 1] = 0.0
+        read = Transitions.stepped(states, seen.actions, next_states)
+        assert changed_at(read, np.ones(190, dtype=np.bool_), fitted, BOX, CONTROLS) == 0
 
 
 def test_a_stop_is_found_and_what_is_predicted_beyond_it_is_held() -> None:

@@ -4,7 +4,8 @@ A model of what was seen before says what later transitions should have been, an
 noise, and by what it did not know. A transition far outside of that is a surprise, and there are many reasons
 for one. But where the system has changed, nearly all of them are, from some transition on. So what each is
 off is counted against what would still be usual, and summed up from the last one backwards (a CUSUM): the
-largest sum says since when, and whether it is enough.
+largest sum says since when, and whether it is enough. How far a single one is off counts little: a few are
+far off without any change (wrong readings, each of which spoils two), so evidence must come from many.
 
 What was seen before the change is then not learned from any more.
 """
@@ -24,7 +25,7 @@ EPISODES = 4  # the last ones, in which a change is looked for
 FEWEST_BEFORE = 40  # transitions that a model of what was before needs
 FEWEST_SINCE = 8
 MISFIT = 0.03  # of a usual displacement: what a good model may be off
-MOST = 25.0  # squared deviations that a single transition counts at most: it may be a wrong reading
+OFF_ANYWAY = 0.05  # of all transitions, at most, are far off for other reasons: wrong readings
 WIDER = 9.0  # times the variance: what a change is taken to do to how far predictions are off
 ENOUGH = 20.0  # logarithm of how much likelier a change must be
 
@@ -44,15 +45,17 @@ def deviations(
         variance += box.displacement(mean, moved) ** 2
     with np.errstate(all="ignore"):
         squared = box.displacement(mean, seen.next_states) ** 2 / variance
-    return np.asarray(np.nan_to_num(squared, nan=MOST))
+    return np.asarray(np.nan_to_num(squared, nan=np.inf))
 
 
 def evidence(off: FloatArray, free: BoolArray) -> tuple[int, float]:
     """Since which transition there is most evidence of a change, and how much: a log likelihood ratio.
 
-    Of `off` [n, d], the squared deviations; those that are not `free` [n] say nothing.
+    Of `off` [n, d], the squared deviations; those that are not `free` [n] say nothing. However far off one
+    is, a change makes that likelier by no more than by how rarely it happens anyway.
     """
-    each = 0.5 * (1.0 - 1.0 / WIDER) * np.minimum(off, MOST) - 0.5 * np.log(WIDER)
+    each = 0.5 * (1.0 - 1.0 / WIDER) * off - 0.5 * np.log(WIDER)
+    each = np.minimum(each, -np.log(OFF_ANYWAY))
     sums = np.cumsum(np.where(free[:, np.newaxis], each, 0.0)[::-1], axis=0)[::-1].max(axis=1)
     sums[max(0, len(sums) - FEWEST_SINCE + 1) :] = 0.0
     since = int(sums.argmax())
