@@ -239,8 +239,8 @@ def test_a_worker_that_is_killed_is_said_without_a_traceback_and_nothing_is_lost
 # --- reproduce ---
 
 SELDOM = AgentSettings(
-    first_plans=(40,),
-    replan_every=40,
+    first_plans=(40, 120),  # what is drawn
+    replan_every=1000,
     grid=Discretisation(nodes=(21, 21), hold=1),
     planning=PlanningOptions(depth=0, rehearse=False),
 )
@@ -253,7 +253,7 @@ def test_figure5_is_written_as_pdf_svg_and_png(
 
     def quick(*, seed: int) -> Experiment:
         made = figure5_runs(seed=seed)
-        runs = tuple(group.model_copy(update={"preset": "quick", "episodes": 2}) for group in made.runs)
+        runs = tuple(group.model_copy(update={"preset": "quick", "episodes": 1}) for group in made.runs)
         return made.model_copy(update={"runs": runs})
 
     monkeypatch.setitem(PRESETS, "quick", SELDOM)

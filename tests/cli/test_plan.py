@@ -47,8 +47,8 @@ def test_what_was_tried_out_is_told(say: Say) -> None:
     with short_episodes(60):
         code, out, err = say("plan", "pendulum", "--budget", "200", "--lookahead", "1")
     assert (code, err) == (0, "")
-    assert "  tried out: uniform -" in out
-    assert ", closely placed -" in out
+    assert "  tried out: uniform, looking 1 ahead -" in out
+    assert ", closely placed, looking 1 ahead -" in out
 
 
 def test_a_budget_bounds_the_nodes(say_json: SayJson) -> None:
