@@ -15,6 +15,9 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from optimist.agents import PRESETS, AgentSettings
+from optimist.agents.settings import PlanningOptions
+from optimist.discretisation import Discretisation
 from optimist.experiments.campaign import run_campaign
 from optimist.experiments.specs import Experiment, read_experiment
 from optimist.paper.figure5 import figure5_runs
@@ -39,7 +42,7 @@ problems = ["mountain-car"]
 agents = ["gp-rmax-exp"]
 preset = "paper"
 seeds = 2
-episodes = 2
+episodes = 1
 """
 IDS = [f"trial/mountain-car/sarsa-coarse/seed-{seed}" for seed in range(3)]
 MAGIC = {".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml"}
@@ -235,17 +238,25 @@ def test_a_worker_that_is_killed_is_said_without_a_traceback_and_nothing_is_lost
 
 # --- reproduce ---
 
+SELDOM = AgentSettings(
+    first_plans=(40, 120),  # what is drawn
+    replan_every=1000,
+    grid=Discretisation(nodes=(21, 21), hold=1),
+    planning=PlanningOptions(depth=0, rehearse=False),
+)
+
 
 def test_figure5_is_written_as_pdf_svg_and_png(
     tmp_path: Path, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the paper's settings, which are quick."""
+    """Of short runs that plan seldom."""
 
     def quick(*, seed: int) -> Experiment:
         made = figure5_runs(seed=seed)
-        runs = tuple(group.model_copy(update={"preset": "paper"}) for group in made.runs)
+        runs = tuple(group.model_copy(update={"preset": "quick", "episodes": 1}) for group in made.runs)
         return made.model_copy(update={"runs": runs})
 
+    monkeypatch.setitem(PRESETS, "quick", SELDOM)
     monkeypatch.setattr(sys.modules["optimist.paper.figure5"], "figure5_runs", quick)
     places = ("--out", str(tmp_path / "out"), "--results", str(tmp_path / "results"), "--workers", "1")
     code, out, err = say("reproduce", "figure5", "--seed", "2", *places, "--json")

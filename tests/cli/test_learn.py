@@ -32,7 +32,7 @@ SETTINGS = f"""
 [grid]
 nodes = [21, 21]
 [planning]
-depth = 1
+depth = 0
 [stopping]
 mean_drift_tolerance = 1e-12
 """
@@ -104,7 +104,7 @@ def test_from_python_and_by_the_command_the_same_is_learned(
     file = tmp_path / "settings.toml"
     plans = "first_plans = [10, 40]\nreplan_every = 100\n"
     file.write_text(plans + "[grid]\nbudget = 300\n[planning]\ndepth = 1\n")
-    with short_episodes(100):
+    with short_episodes(50):
         result = say_json(
             "learn", name, "--episodes", "2", "--seed", "3", "--run", str(tmp_path / "command"),
             "--settings", str(file),
@@ -546,7 +546,7 @@ def run_with_small_files(limit: int, *arguments: str) -> subprocess.CompletedPro
 def test_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_space(
     tmp_path: Path, say: Say, what: str, nodes: int, most: int
 ) -> None:
-    chosen = f"{SELDOM}[grid]\nnodes = [{nodes}, {nodes}]\n[planning]\ndepth = 1\n"
+    chosen = f"{SELDOM}[grid]\nnodes = [{nodes}, {nodes}]\n[planning]\ndepth = 0\n"
     (tmp_path / "settings.toml").write_text(chosen)
     arguments = ["learn", "mountain-car", "--episodes", "1", "--settings", str(tmp_path / "settings.toml")]
     full, roomy = tmp_path / "full", tmp_path / "roomy"

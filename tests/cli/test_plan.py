@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Say, SayJson, require_refused, run, run_json
+from tests.quick import short_episodes
 
 CONTRACT = {
     "problem", "nodes", "n_nodes", "sweeps", "converged", "residual", "total_reward", "steps", "seconds",
@@ -43,10 +44,11 @@ def test_what_is_not_fixed_is_tried_out_and_the_best_is_kept(say_json: SayJson) 
 
 
 def test_what_was_tried_out_is_told(say: Say) -> None:
-    code, out, err = say("plan", "pendulum", "--budget", "500")
+    with short_episodes(60):
+        code, out, err = say("plan", "pendulum", "--budget", "200", "--lookahead", "1")
     assert (code, err) == (0, "")
-    assert "  tried out: uniform -" in out
-    assert ", closely placed -" in out
+    assert "  tried out: uniform, looking 1 ahead -" in out
+    assert ", closely placed, looking 1 ahead -" in out
 
 
 def test_a_budget_bounds_the_nodes(say_json: SayJson) -> None:
@@ -94,7 +96,7 @@ def test_uniform_spacing_and_the_papers_recipe_agree(say_json: SayJson) -> None:
 
 
 def test_not_converging_is_told_not_failed(say: Say) -> None:
-    code, out, err = say("plan", "mountain-car", "--nodes", "20,20", "--max-sweeps", "3")
+    code, out, err = say("plan", "mountain-car", "--nodes", "20,20", "--max-sweeps", "3", "--lookahead", "1")
     assert (code, err) == (0, "")
     assert "NOT converged" in out
 
@@ -102,7 +104,7 @@ def test_not_converging_is_told_not_failed(say: Say) -> None:
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 def test_picture_is_written_whole(tmp_path: Path, suffix: str, say_json: SayJson) -> None:
     file = tmp_path / f"plan.{suffix}"
-    result = say_json("plan", "mountain-car", "--nodes", "20,20", "--plot", str(file))
+    result = say_json("plan", "mountain-car", "--nodes", "20,20", "--lookahead", "0", "--plot", str(file))
     assert result["plot"] == str(file)
     magic = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[suffix]
     assert file.read_bytes().startswith(magic)
@@ -230,7 +232,8 @@ def test_a_problem_of_one_axis_is_planned(tmp_path: Path) -> None:
 
 
 def test_noise_is_planned_for_and_played_with(say_json: SayJson) -> None:
-    result = say_json("plan", "pendulum", "--nodes", "41,41", "--lookahead", "1", "--noise", "0.05")
+    how = "--nodes", "41,41", "--spacing", "uniform", "--hold", "1", "--lookahead", "0"
+    result = say_json("plan", "pendulum", *how, "--noise", "0.05")
     noisy = result["noise"]
     assert noisy["episodes"] == 200
     assert len(noisy["deviations"]) == 2

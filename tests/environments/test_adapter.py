@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from optimist import Discretisation, GPRMax, plan
 from optimist.agents import AgentSettings
+from optimist.agents.settings import PlanningOptions
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.environments.adapter import AdaptedEnvironment, adapt
@@ -386,7 +387,7 @@ def test_the_agent_is_never_told_the_dynamics() -> None:
         assert not adapted  # tried out by `adapt`; afterwards nobody may ask
         return states
 
-    settings = AgentSettings(grid=Discretisation(nodes=(9, 9)))
+    settings = AgentSettings(grid=Discretisation(nodes=(9, 9)), planning=PlanningOptions(depth=1))
     env = pendulum(dynamics=asked)
     adapted = True
     told = GPRMax(env, settings=settings).learn(12)

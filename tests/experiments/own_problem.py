@@ -61,7 +61,14 @@ def make_env():
     return make_blind_env(dynamics=move, axis_names=["position [m]", "velocity [m/s]"])
 '''
 STEPS = 20  # of an episode
-QUICK = "[grid]\nnodes = [15, 15]\n"  # settings
+QUICK = """
+first_plans = [5, 15]
+replan_every = 15
+[grid]
+nodes = [15, 15]
+[planning]
+depth = 1
+"""
 
 
 def write_my_cart(folder: Path) -> Path:

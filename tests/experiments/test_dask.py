@@ -20,7 +20,7 @@ from optimist.experiments.specs import RunSpec, read_experiment
 from optimist.runs import EpisodeRow, RunStore
 from tests.runs.recording import bits
 
-EPISODES = 6  # of GP-RMAX; with the paper's settings, which are the quickest
+EPISODES = 2  # of GP-RMAX; with the paper's settings, which are the quickest
 EXPERIMENT = f"""
 name = "trial"
 

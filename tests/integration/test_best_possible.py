@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from optimist.systems.bicycle import MAX_ROLL
 from optimist.systems.bicycle import SYSTEM as BICYCLE
 
 
+@cache
 def chosen(problem: str, budget: int | None = None) -> KnownPlan:
     """Planned as anybody's problem is: nothing but the budget is ever given."""
     system = find_system(problem)

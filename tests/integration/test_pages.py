@@ -16,6 +16,7 @@ import typer.main
 from optimist.agents import PRESETS, settings_of
 from optimist.agents.settings import PlanningOptions
 from optimist.cli.main import app
+from optimist.discretisation import Discretisation
 from optimist.experiments.specs import read_experiment
 from tests.integration.pages import ROOT, blocks, commands, pages, script
 from tests.quick import quick_defaults, short_episodes
@@ -35,23 +36,16 @@ SESSIONS = [
     "docs/pictures.md",
 ]  # your-environment.md: test_own_environment
 MINUTES = ("reproduce", "sweep")  # tests/paper and tests/cli have them small
+SMALLER = ("--budget", "100", "--lookahead", "1")  # of plans
 LARGE = ("plan", "acrobot", "--recipe", "paper")  # tests/integration/test_best_possible.py
-SMALLER = {
-    "plan": ["--budget", "900"],
-    "evaluate": [],
-    "learn": [],
-    "resume": [],
-    "check": [],
-    "problems": [],
-}
 
 
 @contextmanager
 def hurried() -> Iterator[None]:
     """Short episodes, few plans on few nodes, none of them rehearsed."""
     with quick_defaults(), short_episodes(20), pytest.MonkeyPatch.context() as patch:
-        planning = PlanningOptions(depth=1, rehearse=False)
-        patch.setitem(PRESETS, "ours", PRESETS["ours"].model_copy(update={"planning": planning}))
+        few = {"grid": Discretisation(budget=300), "planning": PlanningOptions(depth=1, rehearse=False)}
+        patch.setitem(PRESETS, "ours", PRESETS["ours"].model_copy(update=few))
         yield
 
 
@@ -59,7 +53,7 @@ def hurried() -> Iterator[None]:
 def test_a_page_runs_as_printed(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     source = script(page, without=TOO_MUCH.get(page, ()))
-    with hurried() if page == "README.md" else quick_defaults():
+    with hurried():
         exec(compile(source, str(ROOT / page), "exec", dont_inherit=True), {"__name__": "__main__"})
 
 
@@ -107,7 +101,7 @@ def test_the_commands_of_a_page_work_one_after_the_other(
         served = words[0] == "watch" or "--watch" in words  # tests/cli/test_watch.py has those
         if program == "optimist" and not served and words[0] not in MINUTES and tuple(words[:4]) != LARGE:
             with hurried():
-                app([*words, *(["--budget", "900"] if words[0] == "plan" else [])], standalone_mode=False)
+                app([*words, *(SMALLER if words[0] == "plan" else [])], standalone_mode=False)
             assert capsys.readouterr().out
             for picture in [word for word in words if word.endswith(".png")]:
                 assert Path(picture).stat().st_size > 0

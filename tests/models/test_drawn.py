@@ -27,7 +27,7 @@ def learned(box: Box, *, joint: bool, metric: Metric = Metric.AXES, untried: int
     actions = stream.integers(3, size=40)
     actions = np.where(actions == untried, 0, actions)
     angles = 2.0 * np.pi * (states - box.low) / box.widths
-    moves = 0.05 * box.widths * (np.sin(angles) + CONTROLS[actions])
+    moves = 0.05 * box.widths * (np.sin(2.0 * angles) + CONTROLS[actions])  # no plane, on a ring neither
     after = box.wrap(states + moves)
     settings = of_kind(joint).model_copy(update={"metric": metric})
     data = Transitions.stepped(states, actions, after)

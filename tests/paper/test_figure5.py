@@ -39,6 +39,9 @@ first_plans = [40]
 replan_every = 40
 [grid]
 nodes = [31, 31]
+[planning]
+depth = 1
+rehearse = false
 [stopping]
 mean_drift_tolerance = 1e-12
 uncertainty_drift_tolerance = 1e-12

@@ -53,6 +53,14 @@ def alone(sights: Sights, number: int, start: FloatArray) -> float:
     return episode(TASK, swing, lambda state: int(sight.greedy(state[np.newaxis])[0]), start).total_reward
 
 
+@pytest.fixture(scope="module")
+def totals(sights: Sights) -> FloatArray:
+    """What every sight earns from every start.  [n_sights, n_starts]"""
+    return np.array(
+        [[alone(sights, number, start) for start in STARTS] for number in range(len(sights.sights))]
+    )
+
+
 def test_there_is_every_sight_up_to_what_is_affordable(made: Planned, sights: Sights) -> None:
     depths = [sight.depth for sight in sights.sights if isinstance(sight, Lookahead)]
     most = affordable_depth(TASK.n_actions)
@@ -72,20 +80,22 @@ def test_a_sight_that_is_fixed_is_the_only_one(depth: int) -> None:
     assert fixed.best_from(STARTS).tolist() == [0] * len(STARTS)
 
 
-def test_from_every_start_the_best_is_taken_and_the_longest_of_equals(sights: Sights) -> None:
+def test_from_every_start_the_best_is_taken_and_the_longest_of_equals(
+    sights: Sights, totals: FloatArray
+) -> None:
     best = sights.best_from(STARTS)
-    for start, number in zip(STARTS, best, strict=True):
-        totals = [alone(sights, other, start) for other in range(len(sights.sights))]
-        assert totals[number] == pytest.approx(max(totals), rel=1e-12)
+    for start, number, earned in zip(STARTS, best, totals.T, strict=True):
+        assert earned[number] == pytest.approx(earned.max(), rel=1e-12)
         assert sights.looking_from(start) is sights.sights[number]
     assert len(set(best.tolist())) > 1  # or the test would show nothing
     still = sights.best_from(np.zeros((1, 2)))  # upright, at rest: whoever looks, nothing need be done
     assert still.tolist() == [0]
 
 
-def test_episodes_are_followed_to_their_end_with_the_sight_they_began_with(sights: Sights) -> None:
-    found = roll_out(TASK, swing, sights, STARTS).total_rewards
-    best = [max(alone(sights, number, start) for number in range(len(sights.sights))) for start in STARTS]
+def test_episodes_are_followed_to_their_end_with_the_sight_they_began_with(
+    sights: Sights, totals: FloatArray
+) -> None:
+    found, best = roll_out(TASK, swing, sights, STARTS).total_rewards, totals.max(axis=0)
     np.testing.assert_allclose(found, best, rtol=1e-12)
     heard = rehearse(TASK, sights, imagined_through(swing), Starts.alike(STARTS))
     np.testing.assert_allclose(heard.totals, best, rtol=1e-12)

@@ -24,7 +24,7 @@ from optimist.agents.settings import PlanningOptions, parse_settings
 from optimist.models import GPSettings
 from optimist.runs import DamagedError, RunStore
 from tests.cli.running import run
-from tests.runs.recording import SMALL, Recorded, ShortSystem, bits, cut_short, recorded
+from tests.runs.recording import SMALL, Recorded, ShortSystem, bits, cut_short, recorded, with_header
 
 FORMAT_1 = Path(__file__).parent / "data" / "format_1"
 STEPS = 50
@@ -160,6 +160,15 @@ def old(tmp_path: Path) -> Path:
     return shutil.copytree(FORMAT_1, tmp_path / "old")
 
 
+@pytest.fixture
+def hasty(old: Path) -> Path:
+    """The same of an agent that does not look ahead, which takes time in episodes of 500 steps."""
+    with sqlite3.connect(old / "run.sqlite") as connection:
+        connection.execute("UPDATE header SET document = json_set(document, '$.settings.planning.depth', 0)")
+    connection.close()
+    return old
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run, made by this version and not disturbed."""
@@ -212,16 +221,16 @@ def test_run_of_format_1_is_read_as_it_is(old: Path) -> None:
     assert (old / "run.sqlite").read_bytes() == before
 
 
-def test_looking_at_a_run_of_format_1_shows_its_agent_and_leaves_it_alone(old: Path) -> None:
-    before = {file.name: file.read_bytes() for file in FORMAT_1.iterdir()}
-    with GPRMax.resume(old, car(), writing=False) as learner:
+def test_looking_at_a_run_of_format_1_shows_its_agent_and_leaves_it_alone(hasty: Path) -> None:
+    before = {file.name: file.read_bytes() for file in hasty.iterdir()}
+    with GPRMax.resume(hasty, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
         assert len(learner.episodes) == 2
         assert np.isfinite(learner.plan.q_values).all()  # of its transitions, with what is planned today
         assert learner.layout.holding.most == 1  # as its settings said
         assert learner.expected is not None
         assert all(row.expected is None for row in learner.episodes)
-    assert {name: (old / name).read_bytes() for name in before} == before
+    assert {name: (hasty / name).read_bytes() for name in before} == before
 
 
 # --- upgrading ---
@@ -352,15 +361,15 @@ def test_old_run_is_gone_on_with_and_ends_as_undisturbed(
     assert version_of(directory) == 6
 
 
-def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Path, whole: Path) -> None:
+def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, hasty: Path, whole: Path) -> None:
     """Nothing that was recorded changes; what follows is as if today's agent had seen it."""
-    with RunStore.open(old, writing=False) as store:
+    with RunStore.open(hasty, writing=False) as store:
         before, ended = [bits(row) for row in store.transitions()], store.episodes()
         settings = parse_settings(store.header["settings"])
-    again = shutil.copytree(old, tmp_path / "again")
+    again = shutil.copytree(hasty, tmp_path / "again")
     (again / "agent.optimist").unlink()
-    assert gone_on(old, car()) == gone_on(again, car())
-    with RunStore.open(old, writing=False) as store, RunStore.open(whole, writing=False) as undisturbed:
+    assert gone_on(hasty, car()) == gone_on(again, car())
+    with RunStore.open(hasty, writing=False) as store, RunStore.open(whole, writing=False) as undisturbed:
         rows, wanted = store.transitions(), undisturbed.transitions()
         assert [bits(row) for row in rows[:30]] == before
         assert len(rows) == len(wanted) == STEPS
@@ -376,13 +385,27 @@ def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, old: Pat
         assert getattr(settings, name) == getattr(QUICK, name)
 
 
-def test_command_line_goes_on_with_a_run_of_format_1(old: Path) -> None:
+def test_run_of_format_5_goes_on_without_a_trend(tmp_path: Path, whole: Path) -> None:
+    """Its settings do not speak of trends: there were none."""
+
+    def older(header: dict[str, Any]) -> None:
+        header["format_version"] = 5
+        assert header["settings"]["model"].pop("linear") is False
+
+    directory = with_header(cut_short(whole, tmp_path / "run", 40), older)
+    with RunStore.open(directory, writing=False) as store:
+        assert store.header["settings"]["model"]["linear"] is False
+    assert gone_on(directory, short_car()).transitions == recorded(whole).transitions
+    assert version_of(directory) == 5
+
+
+def test_command_line_goes_on_with_a_run_of_format_1(hasty: Path) -> None:
     """As the refusal of its agent file advises."""
-    ran = run("resume", str(old), "--json")
+    ran = run("resume", str(hasty), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["transitions"] == 30
-    assert version_of(old) == 6
-    with GPRMax.resume(old, car(), writing=False) as learner:
+    assert version_of(hasty) == 6
+    with GPRMax.resume(hasty, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
 
 

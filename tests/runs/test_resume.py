@@ -336,7 +336,7 @@ def test_environment_given_after_resuming_goes_on_with_the_next_episode(
 
 SETTINGS = """
 first_plans = [5, 10, 20, 35]
-replan_every = 20
+replan_every = 60
 [grid]
 nodes = [15, 15]
 [planning]
