@@ -1,4 +1,4 @@
-"""Noise that is learned, systems that change, stops inside the box."""
+"""Noise that is learned, systems that change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from optimist.models import fit_dynamics
 from optimist.models.change import changed_at, evidence
 from optimist.models.gp_dynamics import usable
 from optimist.models.model import Model, imagined_by, noise_of
-from optimist.models.stops import find_stops
 from optimist.steps import Noisy
 from optimist.transitions import Transitions
 
@@ -25,10 +24,8 @@ def swing(states: FloatArray, controls: FloatArray, mass: float = 1.0) -> FloatA
     return np.column_stack([states[:, 0] + 0.1 * rates, rates])
 
 
-def seen_of(
-    count: int, seed: int, share: float = 0.0, *, change: int | None = None, stop: float = np.inf
-) -> Transitions:
-    """Episodes of 20 steps; from row `change` on it is twice as heavy; at `stop` it stands."""
+def seen_of(count: int, seed: int, share: float = 0.0, *, change: int | None = None) -> Transitions:
+    """Episodes of 20 steps; from row `change` on it is twice as heavy."""
     stream, rows = np.random.default_rng(seed), []
     state = np.zeros(2)
     for number in range(count):
@@ -39,8 +36,6 @@ def seen_of(
         after = swing(state[np.newaxis], CONTROLS[[action]], mass)[
             0
         ] + share * USUAL * stream.standard_normal(2)
-        if abs(after[0]) >= stop:
-            after = np.array([np.sign(after[0]) * stop, 0.0])
         rows.append((state, action, after))
         state = after
     states, actions, next_states = zip(*rows, strict=True)
@@ -84,23 +79,3 @@ def test_a_few_wrong_readings_are_no_change() -> None:
     off[25:] = 15.0
     since, much = evidence(off, np.ones(40, dtype=np.bool_))
     assert (since, much > 50.0) == (25, True)
-
-
-def test_a_stop_is_found_and_what_is_predicted_beyond_it_is_held() -> None:
-    seen = seen_of(400, 2, stop=0.9)
-    stops = find_stops(BOX, seen)
-    assert stops is not None
-    np.testing.assert_allclose([stops.low[0], stops.high[0]], [-0.9, 0.9])
-    assert not np.isfinite(stops.low[1])
-    assert stops.at_high[0, 1] == 0.0
-    arrived = np.abs(seen.next_states[:, 0]) == 0.9
-    assert arrived.sum() > 5
-    assert not usable(BOX, seen, stops)[arrived].all(axis=1).any()
-    after = fitted(seen).predict(np.array([[0.85, 1.0], [0.0, 0.5]]), np.array([[1.0]]))
-    np.testing.assert_allclose(after[0], [0.9, 0.0])
-    np.testing.assert_allclose(after[1], swing(np.array([[0.0, 0.5]]), np.array([[1.0]]))[0], atol=5e-3)
-
-
-def test_free_systems_have_no_stops() -> None:
-    assert find_stops(BOX, seen_of(200, 0)) is None
-    assert find_stops(BOX, seen_of(200, 0, 0.1)) is None

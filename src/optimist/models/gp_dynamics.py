@@ -13,7 +13,9 @@ What is learned from, and what is not:
   not know the wall; the planner clips to the box.
 - Transitions that stay on an edge (a handlebar at its stop) are left out for that coordinate only: the others
   move as freely as anywhere, and without them the agent would never learn what happens there.
-- A stop inside the box, where something holds a coordinate again and again, is treated as an edge (`stops`).
+- A stop inside the box, where something holds a coordinate again and again (`stops`), jolts whatever touches
+  it: on arriving, while it is pushed on, and where it comes back within the step. What a model of the steps
+  far from stops does not explain near one is left out, for all coordinates; `jolts` speaks there.
 - Transitions that ended an episode are left out: the end may have cut the step short (an acrobot's stops at
   the goal), and a model that hardly knows noise bends over backwards to explain it. It is one in an episode.
 """
@@ -21,7 +23,7 @@ What is learned from, and what is not:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -33,17 +35,20 @@ from optimist.box import Box
 from optimist.documents import parsed
 from optimist.gp.inputs import Inputs
 from optimist.grid import Grid
+from optimist.models.jolts import Jolts, learn_jolts
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
-from optimist.models.model import Arrays, Document, ModelSettings, Packed
+from optimist.models.model import Arrays, Document, Model, ModelSettings, Packed
 from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
 from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
-from optimist.models.stops import Stops, find_stops
+from optimist.models.stops import Stop, far_from, find_stops, find_turns, place_all, reaches
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
 
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
 EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
+USUAL = 0.9  # quantile of displacements that is called usual
+SURE, MISFIT = 4.0, 0.1  # deviations, and share of a usual displacement: what is off by more touched a stop
 FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
 
 
@@ -72,17 +77,22 @@ class GPDynamics:
     knownness: str
     regressors: tuple[tuple[Regressor, ...] | None, ...]  # [n_actions] or [1] joint, each [d]; None: no data
     seen: Transitions  # all, those left out too
+    stops: tuple[Stop, ...] = ()  # where something holds the system inside the box
 
     def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
         """Successors of `states` [n, d] under `controls` [n, k] or [1, k].  [n, d]
 
         A control that belongs to no action is known to a joint model only; another predicts no move.
         """
+        return self._held(states, self.smooth(states, controls)).next_states
+
+    def smooth(self, states: FloatArray, controls: FloatArray) -> FloatArray:
+        """Successors if there were no stops, angles not wrapped.  [n, d]"""
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
             next_states[rows] += np.column_stack([regressor.mean(points) for regressor in regressors])
-        return self._held(next_states)
+        return next_states
 
     def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
         """Successors if the model errs by `draws` [n, d] standard deviations everywhere.  [n, d]
@@ -90,13 +100,17 @@ class GPDynamics:
         One row of standard normal numbers is one of the models that the data leave possible, its errors of
         one kind wherever it goes.
         """
+        return self._held(states, self.drawn(states, controls, draws), draws).next_states
+
+    def drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
+        """The same if there were no stops, angles not wrapped.  [n, d]"""
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
             for axis, regressor in enumerate(regressors):
                 mean, deviation = regressor.mean_and_deviation(points)
                 next_states[rows, axis] += mean + draws[rows, axis] * deviation
-        return self._held(next_states)
+        return next_states
 
     def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
         """Successors, and the largest normalised variance of their coordinates.  [n, d], [n]"""
@@ -107,7 +121,8 @@ class GPDynamics:
             predicted = [regressor.predict(points) for regressor in regressors]
             next_states[rows] += np.column_stack([mean for mean, _ in predicted])
             uncertainty[rows] = np.max([variance for _, variance in predicted], axis=0)
-        return Successors(self._held(next_states), uncertainty)
+        after, unsure = self._held(states, next_states)
+        return Successors(after, uncertainty if unsure is None else np.maximum(uncertainty, unsure))
 
     def predict_on(self, grid: Grid) -> Successors:
         """Successors of all nodes under all actions. An action without data leads nowhere, unknown."""
@@ -120,17 +135,36 @@ class GPDynamics:
         for action in range(n_actions):
             next_states[action] = nodes
             uncertainty[action] = self._fill(action, grid, rule, next_states[action])
-            next_states[action] = self._held(next_states[action])
+            next_states[action], unsure = self._held(nodes, next_states[action])
+            if unsure is not None:
+                uncertainty[action] = np.maximum(uncertainty[action], unsure)
         return Successors(next_states, uncertainty)
 
-    def _held(self, next_states: FloatArray) -> FloatArray:
-        """Wrapped, and held where the system is."""
-        return self.box.wrap(next_states if self.stops is None else self.stops(next_states))
+    def _held(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> Successors:
+        """Wrapped, and held or thrown back where the system is; how unsure that is, or None: not at all."""
+        if self.jolts is None:
+            return Successors(self.box.wrap(smooth), None)
+        after, unsure = self.jolts(states, smooth, draws)
+        return Successors(self.box.wrap(after), unsure)
 
     @cached_property
-    def stops(self) -> Stops | None:
-        """Where something holds the system inside the box; None: nowhere."""
-        return find_stops(self.box, self.seen)
+    def jolts(self) -> Jolts | None:
+        """What happens at the stops; None: there are none."""
+        if not self.stops:
+            return None
+        seen, usual = self.seen, usual_move(self.box, self.seen)
+        smooth = self.smooth(seen.states, seen.controls(self.controls))
+        return learn_jolts(self.stops, self.box, seen, smooth, usual)
+
+    def touched(self, seen: Transitions) -> BoolArray:
+        """Which transitions a stop had a hand in.  [n]"""
+        touched = np.zeros(len(seen), dtype=np.bool_)
+        if self.stops:
+            smooth = self.smooth(seen.states, seen.controls(self.controls))
+            for stop in self.stops:
+                near = reaches(stop, self.box, seen.states, smooth, perhaps=True)
+                touched |= near | stop.holds(self.box, seen.next_states)
+        return touched
 
     def _fill(self, action: int, grid: Grid, rule: Knownness, next_states: FloatArray) -> FloatArray:
         """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
@@ -177,9 +211,12 @@ class GPDynamics:
         regressors = self.regressors[0 if self.settings.joint else int(transition.action)]
         if regressors is None:
             return False
+        row = Transitions.of([transition])
+        if self.stops:  # across a stop nothing can be interpolated
+            predicted = self.predict(row.states, row.controls(self.controls))[0]
         missed = np.abs(self.box.displacement(predicted, transition.next_state))
         allowed = np.array([regressor.allowance(share) for regressor in regressors])
-        free = usable(self.box, Transitions.of([transition]), self.stops)[0]
+        free = usable(self.box, row)[0] & ~self.touched(row)
         return bool((missed > allowed)[free].any())
 
     @cached_property
@@ -214,20 +251,45 @@ class GPDynamics:
             group and [one.pack(f"{number}.{axis}", arrays) for axis, one in enumerate(group)]
             for number, group in enumerate(self.regressors)
         ]
-        return arrays, {"regressors": packed}
+        stops = [asdict(stop) for stop in self.stops]
+        return arrays, {"regressors": packed} | ({"stops": stops} if stops else {})
 
 
-def usable(box: Box, transitions: Transitions, stops: Stops | None = None) -> BoolArray:
-    """Which coordinates of which transitions to learn from: those no edge or stop had a hand in.  [n, d]"""
+def usable(box: Box, transitions: Transitions) -> BoolArray:
+    """Which coordinates of which transitions to learn from: those no edge had a hand in.  [n, d]"""
     states, next_states = transitions.states, transitions.next_states
     arrived = np.zeros(len(states), dtype=np.bool_)
     touches = np.zeros(states.shape, dtype=np.bool_)
-    held = () if stops is None else (stops.low, stops.high)
-    for edge in (box.low, box.high, *held):
+    for edge in (box.low, box.high):
         after = _on(edge, next_states, box)
         touches |= after
         arrived |= (after & ~_on(edge, states, box)).any(axis=1)
     return np.asarray(~touches & ~(arrived | transitions.terminated)[:, np.newaxis])
+
+
+def untroubled(model: Model, box: Box, seen: Transitions) -> BoolArray:
+    """Which transitions neither an edge nor a stop that the model knows of had a hand in.  [n]"""
+    free = usable(box, seen).all(axis=1)
+    return np.asarray(free & ~model.touched(seen) if isinstance(model, GPDynamics) else free)
+
+
+def usual_move(box: Box, seen: Transitions) -> FloatArray:
+    """A usual displacement of each coordinate.  [d]"""
+    moved = np.abs(box.displacement(seen.states, seen.next_states))
+    return np.asarray(np.quantile(moved, USUAL, axis=0)) if len(seen) else np.zeros(box.n_dims)
+
+
+def untouched(seen: Transitions, model: GPDynamics) -> BoolArray:
+    """Which of some transitions a model of what is far from all stops explains without any.  [n]"""
+    box, applied = model.box, seen.controls(model.controls)
+    smooth = model.smooth(seen.states, applied)
+    erring = model.drawn(seen.states, applied, np.ones(smooth.shape))
+    deviation = np.abs(erring - smooth) + (0.0 if model.noise is None else model.noise)
+    allowed = SURE * deviation + MISFIT * usual_move(box, model.seen)
+    free = np.asarray((np.abs(box.displacement(smooth, seen.next_states)) <= allowed).all(axis=1))
+    for stop in model.stops:
+        free &= ~stop.holds(box, seen.next_states) & (stop.beyond(smooth) <= allowed[:, stop.axis])
+    return free
 
 
 def _on(edge: FloatArray, states: FloatArray, box: Box) -> BoolArray:
@@ -272,41 +334,92 @@ def fit_dynamics(
         and np.array_equal(previous.controls, controls)
     ):
         previous = None  # another kind of model: nothing of it fits
-    kept = usable(box, transitions, find_stops(box, transitions))
-    states, actions = transitions.states, transitions.actions
-    displacements = box.displacement(states, transitions.next_states)
-    inputs = Inputs.spanning(box, states[kept.any(axis=1)])
-    points = states
-    if settings.joint:
-        inputs = inputs.with_controls(controls)
-        groups = [np.ones(len(actions), dtype=np.bool_)]
-        points = np.hstack([states, transitions.controls(controls)])
-    else:
-        groups = [np.asarray(actions == action) for action in range(len(controls))]
+    kept = usable(box, transitions)
+    fit = _Fit(transitions, box, controls, settings, knownness, previous, fit_seed)
+    stops = fit.find_stops(kept)
+    if not stops:
+        return fit(kept)
+    if len(stops) > len(fit.known):
+        fit = replace(fit, previous=None)  # what was found with the help of jolts is no beginning
+    far = far_from(stops, box, transitions)
+    free = far | untouched(transitions, fit(kept & far[:, np.newaxis], stops))
+    return fit(kept & free[:, np.newaxis], stops)
 
-    def fit_axis(number: int, axis: int, rows: BoolArray) -> Regressor:
-        before = previous.regressors[number] if previous is not None else None
-        stream = np.random.default_rng([fit_seed, FIT_STREAM, number, axis, int(rows.sum())])
-        return fit_regressor(
-            points[rows],
-            displacements[rows, axis],
-            inputs,
-            settings,
-            before[axis] if before is not None else None,
-            stream,
-            unit=float(inputs.scales[axis]),
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """How to make a model of some of the transitions."""
+
+    transitions: Transitions
+    box: Box
+    controls: FloatArray
+    settings: GPSettings
+    knownness: str
+    previous: GPDynamics | None
+    seed: int
+
+    @property
+    def known(self) -> tuple[Stop, ...]:
+        """Stops that were known before."""
+        return () if self.previous is None else self.previous.stops
+
+    def find_stops(self, kept: BoolArray) -> tuple[Stop, ...]:
+        """Those that are met; what gives way is looked for when hyperparameters are."""
+        seen, box, previous = self.transitions, self.box, self.previous
+        stops = find_stops(box, seen, self.known)
+        fitted = (
+            [] if previous is None else [one.n_fitted for group in previous.regressors for one in group or ()]
         )
+        if fitted and len(seen) < self.settings.refit_growth * min(fitted):
+            return stops
+        stops = tuple(stop for stop in stops if stop.hard)
+        turns = find_turns(box, seen, stops)
+        if not turns:
+            return stops
+        far = far_from((*stops, *turns), box, seen)
+        model = replace(self, previous=None)(kept & far[:, np.newaxis], stops)
+        smooth = model.smooth(seen.states, seen.controls(self.controls))
+        free, asked = far | untouched(seen, model), ~model.touched(seen)
+        return (*stops, *place_all(turns, box, seen.only(asked), smooth[asked], free[asked]))
 
-    def fit_group(number: int, members: BoolArray) -> tuple[Regressor, ...] | None:
-        rows = kept & members[:, np.newaxis]
-        if not rows.any(axis=0).all():
-            return None  # of some coordinate nothing was seen
-        return tuple(fit_axis(number, axis, rows[:, axis]) for axis in range(box.n_dims))
+    def __call__(self, kept: BoolArray, stops: tuple[Stop, ...] = ()) -> GPDynamics:
+        """Of those coordinates of those transitions [n, d]."""
+        box, controls, settings, previous = self.box, self.controls, self.settings, self.previous
+        states, actions = self.transitions.states, self.transitions.actions
+        displacements = box.displacement(states, self.transitions.next_states)
+        inputs = Inputs.spanning(box, states[kept.any(axis=1)])
+        points = states
+        if settings.joint:
+            inputs = inputs.with_controls(controls)
+            groups = [np.ones(len(actions), dtype=np.bool_)]
+            points = np.hstack([states, self.transitions.controls(controls)])
+        else:
+            groups = [np.asarray(actions == action) for action in range(len(controls))]
 
-    # A few hundred points are too few to share: two BLAS threads take three times as long as one.
-    with threadpool_limits(1, user_api="blas"):
-        regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
-    return GPDynamics(box, controls, settings, knownness, regressors, transitions)
+        def fit_axis(number: int, axis: int, rows: BoolArray) -> Regressor:
+            before = previous.regressors[number] if previous is not None else None
+            stream = np.random.default_rng([self.seed, FIT_STREAM, number, axis, int(rows.sum())])
+            return fit_regressor(
+                points[rows],
+                displacements[rows, axis],
+                inputs,
+                settings,
+                before[axis] if before is not None else None,
+                stream,
+                unit=float(inputs.scales[axis]),
+            )
+
+        def fit_group(number: int, members: BoolArray) -> tuple[Regressor, ...] | None:
+            rows = kept & members[:, np.newaxis]
+            if not rows.any(axis=0).all():
+                return None  # of some coordinate nothing was seen
+            return tuple(fit_axis(number, axis, rows[:, axis]) for axis in range(box.n_dims))
+
+        # A few hundred points are too few to share: two BLAS threads take three times as long as one.
+        with threadpool_limits(1, user_api="blas"):
+            regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
+        model = box, controls, settings, self.knownness, regressors
+        return GPDynamics(*model, self.transitions, stops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,17 +447,19 @@ class GPLearner:
     def unpack(self, packed: Packed, transitions: Transitions) -> GPDynamics:
         """What `GPDynamics.pack` packed; a ValueError when it does not fit what was seen."""
         arrays, document = packed
+        said = parsed(ModelSaid, document, "`knowledge.model`")
         regressors = tuple(
             None
             if group is None
             else tuple(Regressor.unpack(one, f"{number}.{axis}", arrays) for axis, one in enumerate(group))
-            for number, group in enumerate(self._checked(arrays, document, transitions))
+            for number, group in enumerate(self._checked(arrays, said, transitions))
         )
-        return GPDynamics(self.box, self.controls, self.settings, self.knownness, regressors, transitions)
+        stops = tuple(Stop(*stop.model_dump().values()) for stop in said.stops)
+        model = self.box, self.controls, self.settings, self.knownness, regressors
+        return GPDynamics(*model, transitions, stops)
 
-    def _checked(self, arrays: Arrays, document: Document, seen: Transitions) -> list[list[Document] | None]:
+    def _checked(self, arrays: Arrays, said: ModelSaid, seen: Transitions) -> list[list[Document] | None]:
         """The numbers of every process, per group and coordinate."""
-        said = parsed(ModelSaid, document, "`knowledge.model`")
         joint, box = self.settings.joint, self.box
         n_groups = 1 if joint else len(self.controls)
         if len(said.regressors) != n_groups or any(
@@ -353,6 +468,9 @@ class GPLearner:
             raise ValueError(
                 f"`knowledge.model` must have {n_groups} group(s) of {box.n_dims} processes; got others."
             )
+        for stop in said.stops:
+            if stop.axis >= box.n_dims or not box.low[stop.axis] < stop.place < box.high[stop.axis]:
+                raise ValueError(f"A stop of `knowledge.model` must be inside the box; got {stop.place}.")
         n_controls = self.controls.shape[1] if joint else 0
         periodic = np.append(box.periodic, np.zeros(n_controls, dtype=np.bool_))
         largest = np.abs(box.displacement(seen.states, seen.next_states)).max(axis=0, initial=0.0)
