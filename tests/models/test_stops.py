@@ -138,9 +138,9 @@ def test_what_touched_a_stop_neither_surprises_nor_is_evidence() -> None:
     for row in np.flatnonzero(jolted):
         given = fresh.states[row], int(fresh.actions[row]), 0.0, fresh.next_states[row], False, False
         assert not model.surprised_by(Transition(*given), fresh.states[row], share=0.2)
-    row = int(np.flatnonzero(untroubled(model, BOX, fresh))[0])
-    given = fresh.states[row], int(fresh.actions[row]), 0.0, fresh.next_states[row] + 1.0, False, False
-    assert model.surprised_by(Transition(*given), fresh.states[row], share=0.2)
+    free = int(np.flatnonzero(untroubled(model, BOX, fresh))[0])
+    given = fresh.states[free], int(fresh.actions[free]), 0.0, fresh.next_states[free] + 1.0, False, False
+    assert model.surprised_by(Transition(*given), fresh.states[free], share=0.2)
 
 
 def test_a_stop_that_was_known_is_known_to_a_model_of_a_few_and_no_longer_once_it_gives_way() -> None:
