@@ -367,10 +367,7 @@ class _Fit:
         """Those that are met; what gives way is looked for when hyperparameters are."""
         seen, box, previous = self.transitions, self.box, self.previous
         stops = find_stops(box, seen, self.known)
-        fitted = (
-            [] if previous is None else [one.n_fitted for group in previous.regressors for one in group or ()]
-        )
-        if fitted and len(seen) < self.settings.refit_growth * min(fitted):
+        if previous is not None and not self._grown(previous, kept):
             return stops
         stops = tuple(stop for stop in stops if stop.hard)
         turns = find_turns(box, seen, stops)
@@ -381,6 +378,12 @@ class _Fit:
         smooth = model.smooth(seen.states, seen.controls(self.controls))
         free, asked = far | untouched(seen, model), ~model.touched(seen)
         return (*stops, *place_all(turns, box, seen.only(asked), smooth[asked], free[asked]))
+
+    def _grown(self, previous: GPDynamics, kept: BoolArray) -> bool:
+        """Whether there are so many more data that hyperparameters are looked for again."""
+        n_fitted = sum(min(one.n_fitted for one in group) for group in previous.regressors if group)
+        free = kept.any(axis=1) & ~previous.touched(self.transitions)
+        return bool(free.sum() >= self.settings.refit_growth * n_fitted)
 
     def __call__(self, kept: BoolArray, stops: tuple[Stop, ...] = ()) -> GPDynamics:
         """Of those coordinates of those transitions [n, d]."""
