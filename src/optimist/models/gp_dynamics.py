@@ -49,6 +49,7 @@ THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are f
 EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
 USUAL = 0.9  # quantile of displacements that is called usual
 SURE, MISFIT = 4.0, 0.1  # deviations, and share of a usual displacement: what is off by more touched a stop
+FEWEST = 20  # steps for each coordinate, far from where something may be, to say what is usual
 FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
 
 
@@ -374,16 +375,20 @@ class _Fit:
         if not turns:
             return stops
         far = far_from((*stops, *turns), box, seen)
+        if far.sum() < FEWEST * box.n_dims:
+            return stops
         model = replace(self, previous=None)(kept & far[:, np.newaxis], stops)
         smooth = model.smooth(seen.states, seen.controls(self.controls))
         free, asked = far | untouched(seen, model), ~model.touched(seen)
         return (*stops, *place_all(turns, box, seen.only(asked), smooth[asked], free[asked]))
 
     def _grown(self, previous: GPDynamics, kept: BoolArray) -> bool:
-        """Whether there are so many more data that hyperparameters are looked for again."""
+        """Whether hyperparameters would be looked for again if there were no stops.
+
+        What was left out counts, too: a stop that is none may leave everything out that comes.
+        """
         n_fitted = sum(min(one.n_fitted for one in group) for group in previous.regressors if group)
-        free = kept.any(axis=1) & ~previous.touched(self.transitions)
-        return bool(free.sum() >= self.settings.refit_growth * n_fitted)
+        return bool(kept.any(axis=1).sum() >= self.settings.refit_growth * n_fitted)
 
     def __call__(self, kept: BoolArray, stops: tuple[Stop, ...] = ()) -> GPDynamics:
         """Of those coordinates of those transitions [n, d]."""

@@ -146,14 +146,15 @@ def place_all(
 def _placed(turn: Stop, box: Box, seen: Transitions, smooth: FloatArray, free: BoolArray) -> tuple[int, Stop]:
     """How many steps a stop near a `turn` explains, and where it is; 0: none is there."""
     near = ~far_from((turn,), box, seen)
+    fresh = np.append(True, free[:-1] | seen.begins[1:])[near]  # those that did not go on feeling it
     depths = np.maximum(turn.side * smooth, turn.side * seen.states)[near, turn.axis]
     order = np.argsort(depths)
     depths, felt = depths[order], ~free[near][order]
     n_before = np.concatenate([[0], np.cumsum(felt)])  # that felt something, of those before each cut
     n_beyond = np.concatenate([np.cumsum(~felt[::-1])[::-1], [0]])  # that felt nothing, of those behind it
     cut = int(np.argmin(n_before + n_beyond))
-    n_felt = int(felt[cut:].sum())
-    if n_felt < TURNS or n_before[cut] + n_beyond[cut] > MISPLACED * (len(depths) - cut):
+    n_felt, n_times = int(felt[cut:].sum()), int((felt & fresh[order])[cut:].sum())
+    if n_times < TURNS or n_before[cut] + n_beyond[cut] > MISPLACED * (len(depths) - cut):
         return 0, turn
     last, first = depths[max(cut - 1, 0)], depths[cut]  # that felt nothing, that felt something
     place, unsure = float(turn.side * 0.5 * (last + first)), float(0.5 * (first - last))
