@@ -11,7 +11,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
 from optimist.models.gp_dynamics import DEFAULT_SETTINGS, GPDynamics, GPLearner, untroubled
-from optimist.models.stops import Stop, find_stops, find_turns
+from optimist.models.stops import Stop, find_stops, find_turns, place_all
 from optimist.transitions import Transition, Transitions
 
 BOX = Box([-1.2, -3.0], [1.2, 3.0])
@@ -128,6 +128,25 @@ def test_who_is_fast_is_soon_at_a_stop_and_no_speed_is_one() -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_free_systems_have_no_stops(noise: float) -> None:
     assert fitted("free", noise).stops == ()
+
+
+def test_a_few_steps_do_not_say_what_is_usual() -> None:
+    """A young model is wrong, and is not asked: a stop that is none would leave out all that comes."""
+    seen = seen_of("bounced", 45)
+    assert find_turns(BOX, seen)
+    assert fit_dynamics(seen, BOX, CONTROLS, fit_seed=0).stops == ()
+
+
+def test_being_felt_for_a_while_is_being_felt_once() -> None:
+    turn, count = Stop(0, 1, 1.0, hard=False), 12
+    places = np.where(np.arange(count + 1) < 6, 0.0, 0.9)[:, np.newaxis] * np.array([1.0, 0.0])
+    seen = Transitions.stepped(places[:-1], np.zeros(count, dtype=int), places[1:])
+    smooth, free = places[1:] + np.array([0.2, 0.0]), np.arange(count) < 5
+    assert place_all((turn,), BOX, seen, smooth, free) == []
+    free[[7, 9]] = True
+    smooth[[7, 9], 0] = 0.0
+    apart = Transitions.stepped(np.zeros((count, 2)), np.zeros(count, dtype=int), places[1:])
+    assert len(place_all((turn,), BOX, apart, smooth, free)) == 1
 
 
 def test_what_touched_a_stop_neither_surprises_nor_is_evidence() -> None:
