@@ -10,7 +10,8 @@ import pytest
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
-from optimist.models.gp_dynamics import DEFAULT_SETTINGS, GPDynamics, GPLearner, untroubled
+from optimist.models.fitting import GPLearner
+from optimist.models.gp_dynamics import DEFAULT_SETTINGS, GPDynamics, untroubled
 from optimist.models.stops import Stop, find_stops, find_turns, place_all
 from optimist.transitions import Transition, Transitions
 
