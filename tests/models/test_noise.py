@@ -1,4 +1,4 @@
-"""Noise that is learned, systems that change, stops inside the box."""
+"""Noise that is learned, systems that change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from optimist.models import fit_dynamics
 from optimist.models.change import ENOUGH, changed_at, evidence
 from optimist.models.gp_dynamics import usable
 from optimist.models.model import Model, imagined_by, noise_of
-from optimist.models.stops import find_stops
 from optimist.steps import Noisy
 from optimist.transitions import Transitions
 
@@ -25,10 +24,8 @@ def swing(states: FloatArray, controls: FloatArray, mass: float = 1.0) -> FloatA
     return np.column_stack([states[:, 0] + 0.1 * rates, rates])
 
 
-def seen_of(
-    count: int, seed: int, share: float = 0.0, *, change: int | None = None, stop: float = np.inf
-) -> Transitions:
-    """Episodes of 20 steps; from row `change` on it is twice as heavy; at `stop` it stands."""
+def seen_of(count: int, seed: int, share: float = 0.0, *, change: int | None = None) -> Transitions:
+    """Episodes of 20 steps; from row `change` on it is twice as heavy."""
     stream, rows = np.random.default_rng(seed), []
     state = np.zeros(2)
     for number in range(count):
@@ -39,8 +36,6 @@ def seen_of(
         after = swing(state[np.newaxis], CONTROLS[[action]], mass)[
             0
         ] + share * USUAL * stream.standard_normal(2)
-        if abs(after[0]) >= stop:
-            after = np.array([np.sign(after[0]) * stop, 0.0])
         rows.append((state, action, after))
         state = after
     states, actions, next_states = zip(*rows, strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 from optimist.agents.packed import MarksSaid
 from optimist.arrays import BoolArray
 from optimist.models.change import changed_at
-from optimist.models.gp_dynamics import usable
+from optimist.models.gp_dynamics import untroubled
 from optimist.models.model import Model, ModelLearner
 from optimist.models.readings import Readings
 from optimist.task import Task
@@ -65,7 +65,7 @@ class Doubts:
         """Leave out what was before the system changed, if it has."""
         counting = self.counting(len(transitions))
         seen, box = Transitions.of(transitions).only(counting), self.readings.box
-        free = np.asarray(usable(box, seen).all(axis=1))
+        free = untroubled(model, box, seen)
         n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, self.readings.controls)
         if n_before:
             self.n_faded = int(np.flatnonzero(counting)[n_before])

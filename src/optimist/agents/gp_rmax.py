@@ -196,7 +196,7 @@ class GPRMaxAgent:
         whole = self._begun >= knowledge.n_transitions  # the plan did not change on the way
         whole &= transition.terminated or transition.truncated
         if knowledge.settled and (
-            (whole and self._sleep.disappointed(knowledge, self.transitions[self._begun :]))
+            (whole and self._sleep.disappointed(knowledge, *self._last_episodes(knowledge.n_transitions)))
             or self._sleep.strained(knowledge, self.transitions[knowledge.n_transitions :])
             or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
             or (begins and self._begins_unlike(knowledge, transition.state))
@@ -208,6 +208,14 @@ class GPRMaxAgent:
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
+
+    def _last_episodes(self, since: int) -> tuple[Sequence[Transition], Sequence[Transition]]:
+        """The last one, and the one before it: none where that began before `since` transitions were seen."""
+        begun = self._begun - 1
+        while begun > 0 and self.transitions[begun - 1].goes_on_from(self.transitions[begun].state):
+            begun -= 1
+        before = self.transitions[begun : self._begun] if since <= begun < self._begun else []
+        return self.transitions[self._begun :], before
 
     def _watch(self, *, since: int) -> None:
         """Doubt what cannot be true; who has to find out how far things go believes the first readings."""

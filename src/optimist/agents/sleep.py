@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,13 +11,15 @@ from optimist.agents.choosing import Choosing, Foretold
 from optimist.agents.knowledge import Knowledge
 from optimist.arrays import FloatArray
 from optimist.models.change import ENOUGH, deviations, evidence
-from optimist.models.gp_dynamics import usable
+from optimist.models.gp_dynamics import untroubled
 from optimist.models.model import imagined_by, noise_of
 from optimist.planning import rehearse
-from optimist.planning.rehearsal import Starts
+from optimist.planning.rehearsal import Rehearsal, Starts
+from optimist.steps import Noisy
 from optimist.transitions import Transition, Transitions
 
-BAD_LUCK = 4.0  # standard deviations of what noise does to an episode: nobody is disappointed by less
+BAD_LUCK = 4.0  # standard deviations of what noise does to an episode: nobody is disappointed by less ...
+MANY = 64  # ... nor by what one of so many rehearsals came to
 FEW, RECENT = (
     10,
     100,
@@ -41,15 +43,35 @@ class Sleep:
         """Whether it is certain enough what a plan earns from where episodes began."""
         return not self.choosing.settings.planning.rehearse or foretold.agree(self._allowed)
 
-    def disappointed(self, knowledge: Knowledge, episode: Sequence[Transition]) -> bool:
-        """Whether an episode that went by this plan earned clearly less than it should have."""
-        earned = sum(row.reward for row in episode)
+    def disappointed(
+        self, knowledge: Knowledge, episode: Sequence[Transition], before: Sequence[Transition] = ()
+    ) -> bool:
+        """Whether an episode that went by this plan earned clearly less than it should have.
+
+        With noise there is bad luck. Few rehearsals do not say how bad it may be, many do; and over hundreds
+        of episodes even what hardly ever happens does. It is no reason unless the episode `before`, by the
+        same plan, disappointed, too; there may be none.
+        """
+        if self._as_hoped(knowledge, episode):
+            return False
+        return noise_of(knowledge.model) is None or bool(before and not self._as_hoped(knowledge, before))
+
+    def _as_hoped(self, knowledge: Knowledge, episode: Sequence[Transition]) -> bool:
+        """Whether what is rehearsed from where an episode began explains what it earned."""
+        earned, imagined = sum(row.reward for row in episode), imagined_by(knowledge.model)
+        asked = self.choosing.task, knowledge.sights
         start = Starts.alike(episode[0].state[np.newaxis])
-        heard = rehearse(self.choosing.task, knowledge.sights, imagined_by(knowledge.model), start)
+        if self._explained(earned, rehearse(*asked, imagined, start)):
+            return True
+        if not isinstance(imagined, Noisy):
+            return False
+        return self._explained(earned, rehearse(*asked, replace(imagined, repeats=MANY), start))
+
+    def _explained(self, earned: float, heard: Rehearsal) -> bool:
         allowed = self.choosing.settings.stopping.disappointment * abs(heard.total)
-        if heard.spreads is not None:
-            allowed = max(allowed, BAD_LUCK * float(heard.spreads[0]))
-        return not (np.isfinite(heard.total) and earned >= heard.total - allowed)
+        if heard.spreads is not None and heard.worst is not None:
+            allowed = max(allowed, BAD_LUCK * float(heard.spreads[0]), heard.total - float(heard.worst[0]))
+        return bool(np.isfinite(heard.total) and earned >= heard.total - allowed)
 
     def strained(self, knowledge: Knowledge, since: Sequence[Transition]) -> bool:
         """Whether what came `since` a noisy model was made is, all in all, more than its noise explains.
@@ -61,7 +83,7 @@ class Sleep:
         task, recent = self.choosing.task, Transitions.of(since[-RECENT:])
         usual = np.quantile(np.abs(task.box.displacement(recent.states, recent.next_states)), 0.9, axis=0)
         off = deviations(recent, knowledge.model, task.box, task.controls, usual)
-        return evidence(off, np.asarray(usable(task.box, recent).all(axis=1)))[1] > ENOUGH
+        return evidence(off, untroubled(knowledge.model, task.box, recent))[1] > ENOUGH
 
     def may_have_changed(self, knowledge: Knowledge) -> bool:
         """Whether it is worth looking for a change of the system: it has settled, and was woken lately."""

@@ -1,7 +1,8 @@
 """Models of the dynamics: from transitions to successors on the grid."""
 
 from optimist.models.drift import StoppingRule
-from optimist.models.gp_dynamics import GPDynamics, GPSettings, fit_dynamics
+from optimist.models.fitting import fit_dynamics
+from optimist.models.gp_dynamics import GPDynamics, GPSettings
 from optimist.models.knownness import KNOWNNESS
 from optimist.models.learners import LEARNERS, LearnerKind
 from optimist.models.model import Model, ModelLearner, ModelSettings, step_of

@@ -13,7 +13,9 @@ What is learned from, and what is not:
   not know the wall; the planner clips to the box.
 - Transitions that stay on an edge (a handlebar at its stop) are left out for that coordinate only: the others
   move as freely as anywhere, and without them the agent would never learn what happens there.
-- A stop inside the box, where something holds a coordinate again and again, is treated as an edge (`stops`).
+- A stop inside the box, where something holds a coordinate again and again (`stops`), jolts whatever touches
+  it: on arriving, while it is pushed on, and where it comes back within the step. What a model of the steps
+  far from stops does not explain near one is left out, for all coordinates; `jolts` speaks there.
 - Transitions that ended an episode are left out: the end may have cut the step short (an acrobot's stops at
   the goal), and a model that hardly knows noise bends over backwards to explain it. It is one in an episode.
 """
@@ -21,30 +23,26 @@ What is learned from, and what is not:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.documents import parsed
-from optimist.gp.inputs import Inputs
 from optimist.grid import Grid
+from optimist.models.jolts import Jolts, learn_jolts
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
-from optimist.models.model import Arrays, Document, ModelSettings, Packed
-from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
-from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
-from optimist.models.stops import Stops, find_stops
+from optimist.models.model import Arrays, Document, Model, ModelSettings, Packed
+from optimist.models.regressor import Regressor, RegressorSettings
+from optimist.models.stops import Stop, reaches
 from optimist.steps import Successors
-from optimist.task import Task
 from optimist.transitions import Transition, Transitions
 
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
 EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
-FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
+USUAL = 0.9  # quantile of displacements that is called usual
 
 
 class GPSettings(ModelSettings, RegressorSettings):
@@ -64,7 +62,7 @@ DEFAULT_SETTINGS, DEFAULT_KNOWNNESS = GPSettings(), "cell-variance"
 
 @dataclass(frozen=True, eq=False)
 class GPDynamics:
-    """A learned model. Immutable: more data make a new one (`fit_dynamics`)."""
+    """A learned model. Immutable: more data make a new one (`fitting`)."""
 
     box: Box
     controls: FloatArray  # [n_actions, k]
@@ -72,17 +70,22 @@ class GPDynamics:
     knownness: str
     regressors: tuple[tuple[Regressor, ...] | None, ...]  # [n_actions] or [1] joint, each [d]; None: no data
     seen: Transitions  # all, those left out too
+    stops: tuple[Stop, ...] = ()  # where something holds the system inside the box
 
     def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
         """Successors of `states` [n, d] under `controls` [n, k] or [1, k].  [n, d]
 
         A control that belongs to no action is known to a joint model only; another predicts no move.
         """
+        return self._held(states, self.smooth(states, controls)).next_states
+
+    def smooth(self, states: FloatArray, controls: FloatArray) -> FloatArray:
+        """Successors if there were no stops, angles not wrapped.  [n, d]"""
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
             next_states[rows] += np.column_stack([regressor.mean(points) for regressor in regressors])
-        return self._held(next_states)
+        return next_states
 
     def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
         """Successors if the model errs by `draws` [n, d] standard deviations everywhere.  [n, d]
@@ -90,13 +93,17 @@ class GPDynamics:
         One row of standard normal numbers is one of the models that the data leave possible, its errors of
         one kind wherever it goes.
         """
+        return self._held(states, self.drawn(states, controls, draws), draws).next_states
+
+    def drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
+        """The same if there were no stops, angles not wrapped.  [n, d]"""
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
             for axis, regressor in enumerate(regressors):
                 mean, deviation = regressor.mean_and_deviation(points)
                 next_states[rows, axis] += mean + draws[rows, axis] * deviation
-        return self._held(next_states)
+        return next_states
 
     def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
         """Successors, and the largest normalised variance of their coordinates.  [n, d], [n]"""
@@ -107,7 +114,8 @@ class GPDynamics:
             predicted = [regressor.predict(points) for regressor in regressors]
             next_states[rows] += np.column_stack([mean for mean, _ in predicted])
             uncertainty[rows] = np.max([variance for _, variance in predicted], axis=0)
-        return Successors(self._held(next_states), uncertainty)
+        after, unsure = self._held(states, next_states)
+        return Successors(after, uncertainty if unsure is None else np.maximum(uncertainty, unsure))
 
     def predict_on(self, grid: Grid) -> Successors:
         """Successors of all nodes under all actions. An action without data leads nowhere, unknown."""
@@ -120,17 +128,36 @@ class GPDynamics:
         for action in range(n_actions):
             next_states[action] = nodes
             uncertainty[action] = self._fill(action, grid, rule, next_states[action])
-            next_states[action] = self._held(next_states[action])
+            next_states[action], unsure = self._held(nodes, next_states[action])
+            if unsure is not None:
+                uncertainty[action] = np.maximum(uncertainty[action], unsure)
         return Successors(next_states, uncertainty)
 
-    def _held(self, next_states: FloatArray) -> FloatArray:
-        """Wrapped, and held where the system is."""
-        return self.box.wrap(next_states if self.stops is None else self.stops(next_states))
+    def _held(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> Successors:
+        """Wrapped, and held or thrown back where the system is; how unsure that is, or None: not at all."""
+        if self.jolts is None:
+            return Successors(self.box.wrap(smooth), None)
+        after, unsure = self.jolts(states, smooth, draws)
+        return Successors(self.box.wrap(after), unsure)
 
     @cached_property
-    def stops(self) -> Stops | None:
-        """Where something holds the system inside the box; None: nowhere."""
-        return find_stops(self.box, self.seen)
+    def jolts(self) -> Jolts | None:
+        """What happens at the stops; None: there are none."""
+        if not self.stops:
+            return None
+        seen, usual = self.seen, usual_move(self.box, self.seen)
+        smooth = self.smooth(seen.states, seen.controls(self.controls))
+        return learn_jolts(self.stops, self.box, seen, smooth, usual)
+
+    def touched(self, seen: Transitions) -> BoolArray:
+        """Which transitions a stop had a hand in.  [n]"""
+        touched = np.zeros(len(seen), dtype=np.bool_)
+        if self.stops:
+            smooth = self.smooth(seen.states, seen.controls(self.controls))
+            for stop in self.stops:
+                near = reaches(stop, self.box, seen.states, smooth, perhaps=True)
+                touched |= near | stop.holds(self.box, seen.next_states)
+        return touched
 
     def _fill(self, action: int, grid: Grid, rule: Knownness, next_states: FloatArray) -> FloatArray:
         """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
@@ -177,9 +204,12 @@ class GPDynamics:
         regressors = self.regressors[0 if self.settings.joint else int(transition.action)]
         if regressors is None:
             return False
+        row = Transitions.of([transition])
+        if self.stops:  # across a stop nothing can be interpolated
+            predicted = self.predict(row.states, row.controls(self.controls))[0]
         missed = np.abs(self.box.displacement(predicted, transition.next_state))
         allowed = np.array([regressor.allowance(share) for regressor in regressors])
-        free = usable(self.box, Transitions.of([transition]), self.stops)[0]
+        free = usable(self.box, row)[0] & ~self.touched(row)
         return bool((missed > allowed)[free].any())
 
     @cached_property
@@ -214,153 +244,34 @@ class GPDynamics:
             group and [one.pack(f"{number}.{axis}", arrays) for axis, one in enumerate(group)]
             for number, group in enumerate(self.regressors)
         ]
-        return arrays, {"regressors": packed}
+        stops = [asdict(stop) for stop in self.stops]
+        return arrays, {"regressors": packed} | ({"stops": stops} if stops else {})
 
 
-def usable(box: Box, transitions: Transitions, stops: Stops | None = None) -> BoolArray:
-    """Which coordinates of which transitions to learn from: those no edge or stop had a hand in.  [n, d]"""
+def usable(box: Box, transitions: Transitions) -> BoolArray:
+    """Which coordinates of which transitions to learn from: those no edge had a hand in.  [n, d]"""
     states, next_states = transitions.states, transitions.next_states
     arrived = np.zeros(len(states), dtype=np.bool_)
     touches = np.zeros(states.shape, dtype=np.bool_)
-    held = () if stops is None else (stops.low, stops.high)
-    for edge in (box.low, box.high, *held):
+    for edge in (box.low, box.high):
         after = _on(edge, next_states, box)
         touches |= after
         arrived |= (after & ~_on(edge, states, box)).any(axis=1)
     return np.asarray(~touches & ~(arrived | transitions.terminated)[:, np.newaxis])
 
 
+def untroubled(model: Model, box: Box, seen: Transitions) -> BoolArray:
+    """Which transitions neither an edge nor a stop that the model knows of had a hand in.  [n]"""
+    free = usable(box, seen).all(axis=1)
+    return np.asarray(free & ~model.touched(seen) if isinstance(model, GPDynamics) else free)
+
+
+def usual_move(box: Box, seen: Transitions) -> FloatArray:
+    """A usual displacement of each coordinate.  [d]"""
+    moved = np.abs(box.displacement(seen.states, seen.next_states))
+    return np.asarray(np.quantile(moved, USUAL, axis=0)) if len(seen) else np.zeros(box.n_dims)
+
+
 def _on(edge: FloatArray, states: FloatArray, box: Box) -> BoolArray:
     """Whether each coordinate lies on that edge of its axis; never on a periodic one.  [n, d]"""
     return np.asarray((np.abs(states - edge) <= EDGE * box.widths) & ~box.periodic)
-
-
-def _require_fits(transitions: Transitions, box: Box, n_actions: int) -> None:
-    if transitions.states.shape[1:] != (box.n_dims,):
-        raise ValueError(f"States must have {box.n_dims} coordinates; got {transitions.states.shape[1]}.")
-    if len(transitions) and not transitions.are_controls and transitions.actions.max() >= n_actions:
-        row = int(transitions.actions.argmax())
-        raise ValueError(
-            f"`actions` must be below {n_actions}, the number of controls; "
-            f"got {transitions.actions[row]} in row {row}."
-        )
-
-
-def fit_dynamics(
-    transitions: Transitions,
-    box: Box,
-    controls: FloatArray,
-    settings: GPSettings = DEFAULT_SETTINGS,
-    *,
-    knownness: str = DEFAULT_KNOWNNESS,
-    previous: GPDynamics | None = None,
-    fit_seed: int,
-) -> GPDynamics:
-    """The model given `transitions`; what `previous` had found is kept until the data grew enough."""
-    if knownness not in KNOWNNESS:
-        raise ValueError(f"`knownness` must be one of {', '.join(KNOWNNESS)}; got {knownness!r}.")
-    controls = np.array(controls, dtype=np.float64)
-    controls = controls[:, np.newaxis] if controls.ndim == 1 else controls
-    _require_fits(transitions, box, len(controls))
-    if transitions.are_controls and not settings.joint:
-        raise ValueError(
-            "`model.kind` must be 'joint' where controls are a box, since no action is taken twice; got "
-            "'per-action'. Give `controls` as a list, or leave the kind out."
-        )
-    if previous is not None and not (
-        (previous.settings, previous.knownness, previous.box) == (settings, knownness, box)
-        and np.array_equal(previous.controls, controls)
-    ):
-        previous = None  # another kind of model: nothing of it fits
-    kept = usable(box, transitions, find_stops(box, transitions))
-    states, actions = transitions.states, transitions.actions
-    displacements = box.displacement(states, transitions.next_states)
-    inputs = Inputs.spanning(box, states[kept.any(axis=1)])
-    points = states
-    if settings.joint:
-        inputs = inputs.with_controls(controls)
-        groups = [np.ones(len(actions), dtype=np.bool_)]
-        points = np.hstack([states, transitions.controls(controls)])
-    else:
-        groups = [np.asarray(actions == action) for action in range(len(controls))]
-
-    def fit_axis(number: int, axis: int, rows: BoolArray) -> Regressor:
-        before = previous.regressors[number] if previous is not None else None
-        stream = np.random.default_rng([fit_seed, FIT_STREAM, number, axis, int(rows.sum())])
-        return fit_regressor(
-            points[rows],
-            displacements[rows, axis],
-            inputs,
-            settings,
-            before[axis] if before is not None else None,
-            stream,
-            unit=float(inputs.scales[axis]),
-        )
-
-    def fit_group(number: int, members: BoolArray) -> tuple[Regressor, ...] | None:
-        rows = kept & members[:, np.newaxis]
-        if not rows.any(axis=0).all():
-            return None  # of some coordinate nothing was seen
-        return tuple(fit_axis(number, axis, rows[:, axis]) for axis in range(box.n_dims))
-
-    # A few hundred points are too few to share: two BLAS threads take three times as long as one.
-    with threadpool_limits(1, user_api="blas"):
-        regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
-    return GPDynamics(box, controls, settings, knownness, regressors, transitions)
-
-
-@dataclass(frozen=True, eq=False)
-class GPLearner:
-    """`fit_dynamics` as a `ModelLearner`."""
-
-    box: Box
-    controls: FloatArray  # [n_actions, k]
-    settings: GPSettings
-    knownness: str
-    seed: int
-
-    @classmethod
-    def of(cls, task: Task, settings: GPSettings, knownness: str, seed: int) -> GPLearner:
-        """For the states and controls of a task."""
-        return cls(task.box, task.controls, settings, knownness, seed)
-
-    def fit(self, transitions: Transitions, previous: GPDynamics | None) -> GPDynamics:
-        """See `fit_dynamics`."""
-        how = self.box, self.controls, self.settings
-        return fit_dynamics(
-            transitions, *how, knownness=self.knownness, previous=previous, fit_seed=self.seed
-        )
-
-    def unpack(self, packed: Packed, transitions: Transitions) -> GPDynamics:
-        """What `GPDynamics.pack` packed; a ValueError when it does not fit what was seen."""
-        arrays, document = packed
-        regressors = tuple(
-            None
-            if group is None
-            else tuple(Regressor.unpack(one, f"{number}.{axis}", arrays) for axis, one in enumerate(group))
-            for number, group in enumerate(self._checked(arrays, document, transitions))
-        )
-        return GPDynamics(self.box, self.controls, self.settings, self.knownness, regressors, transitions)
-
-    def _checked(self, arrays: Arrays, document: Document, seen: Transitions) -> list[list[Document] | None]:
-        """The numbers of every process, per group and coordinate."""
-        said = parsed(ModelSaid, document, "`knowledge.model`")
-        joint, box = self.settings.joint, self.box
-        n_groups = 1 if joint else len(self.controls)
-        if len(said.regressors) != n_groups or any(
-            group is not None and len(group) != box.n_dims for group in said.regressors
-        ):
-            raise ValueError(
-                f"`knowledge.model` must have {n_groups} group(s) of {box.n_dims} processes; got others."
-            )
-        n_controls = self.controls.shape[1] if joint else 0
-        periodic = np.append(box.periodic, np.zeros(n_controls, dtype=np.bool_))
-        largest = np.abs(box.displacement(seen.states, seen.next_states)).max(axis=0, initial=0.0)
-        names: set[str] = set()
-        for number, group in enumerate(said.regressors):
-            for axis, one in enumerate(group or ()):
-                settings = self.settings
-                fits = settings.metric, settings.linear, settings.max_basis, len(seen), float(largest[axis])
-                names |= check_regressor(one, f"{number}.{axis}", arrays, Seen(periodic, *fits))
-        require_no_more(arrays, names)
-        return said.regressors

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from optimist.given import brief
-from optimist.models.gp_dynamics import GPLearner, GPSettings
+from optimist.models.fitting import GPLearner
+from optimist.models.gp_dynamics import GPSettings
 from optimist.models.model import ModelLearner, ModelSettings
 from optimist.task import Task
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from optimist.arrays import BoolArray, FloatArray
+from optimist.box import MAX_DIMS
 from optimist.documents import NotNegative, Number, Positive, Said, parsed, require_array
 from optimist.given import brief
 from optimist.gp.covariance import Hyperparameters, Metric, n_parameters
@@ -37,10 +38,21 @@ class RegressorSaid(Said):
     basis_cut: bool
 
 
+class StopSaid(Said):
+    """A place inside the box that holds the system."""
+
+    axis: Annotated[int, Field(ge=0, lt=MAX_DIMS)]
+    side: Literal[-1, 1]
+    place: Number
+    hard: bool
+    unsure: NotNegative
+
+
 class ModelSaid(Said):
     """All processes: per action (or one group, joint) and coordinate; None: nothing was seen."""
 
     regressors: list[list[dict[str, Any]] | None]
+    stops: list[StopSaid] = Field(default=[], max_length=2 * MAX_DIMS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,11 @@
 """Stops inside the box (a rail's end, a joint's limit), told from noise by their repeating in the same place.
 
 Where a coordinate comes to the very same value again and again, and never goes beyond it, something holds it
-there. Getting there jolts, and a smooth process that has to explain the jolt loses what it knew elsewhere. So
-a stop is treated as the edge of the box is: what arrives there is not learned from. What is then predicted
-beyond it is moved to it, and what always was the same on arriving there (a velocity of 0) is predicted so.
+there. Where it turns back again and again, far more sharply than anywhere else, something may throw it back
+(a buffer, a bounce): whether there is anything that a smooth model does not explain is then asked of one.
+Getting there jolts, and a smooth process that has to explain the jolt loses what it knew elsewhere. So steps
+that touched a stop are kept from the smooth model (`models.gp_dynamics`), whichever coordinate the jolt
+reached and whether or not they ended at the stop, and a local one speaks of them (`models.jolts`).
 """
 
 from __future__ import annotations
@@ -19,55 +21,141 @@ from optimist.transitions import Transitions
 SAME = 1e-9  # of the width of an axis: so near is the same place
 ARRIVALS = 2  # that make a stop, ...
 TIMES = 3  # and times of being there, arriving or staying
-ALWAYS = 0.01  # of a usual displacement: what differs by less on arriving is always the same
-MOVING = 0.9  # quantile of displacements that is called usual
+TURNS = 3  # that are sharp, near the farthest place, make it worth asking
+SHARP = 2.0  # times what the course of a coordinate is bent by elsewhere, ...
+BENT = 0.9  # at most, but for the rest of this quantile
+MISPLACED = 0.1  # of the steps beyond a stop may have felt nothing, or as many before it something
 
 
-@dataclass(frozen=True, eq=False)
-class Stops:
-    """Where coordinates are held. Where they are not, the limits are infinite."""
+@dataclass(frozen=True)
+class Stop:
+    """A place on an axis beyond which nothing goes freely."""
 
-    low: FloatArray  # [d]
-    high: FloatArray  # [d]
-    at_low: FloatArray  # [d, d], of the stop of each axis: what the coordinates always are there, or NaN
-    at_high: FloatArray  # [d, d]
+    axis: int
+    side: int  # -1: what is below is beyond it; 1: what is above
+    place: float
+    hard: bool = True  # nothing is ever beyond; or it gives way, or throws back before that was seen
+    unsure: float = 0.0  # how far before or behind it may be
 
-    def __call__(self, next_states: FloatArray) -> FloatArray:
-        """Predicted states [..., d], those beyond a stop moved to it."""
-        for beyond, limits, there in (
-            (next_states < self.low, self.low, self.at_low),
-            (next_states > self.high, self.high, self.at_high),
-        ):
-            for axis in np.flatnonzero(np.isfinite(limits)):
-                rows = beyond[..., axis]
-                for other in np.flatnonzero(np.isfinite(there[axis])):
-                    next_states[rows, other] = there[axis, other]
-                next_states[rows, axis] = limits[axis]
-        return next_states
+    def beyond(self, states: FloatArray) -> FloatArray:
+        """How far states [..., d] lie beyond it; negative before it.  [...]"""
+        return np.asarray(self.side * (states[..., self.axis] - self.place))
+
+    def holds(self, box: Box, states: FloatArray) -> BoolArray:
+        """Which states [..., d] are at it.  [...]"""
+        near = np.abs(self.beyond(states)) <= SAME * box.widths[self.axis]
+        return np.asarray(near & self.hard)
 
 
-def find_stops(box: Box, seen: Transitions) -> Stops | None:
-    """Those that were met; None if there are none."""
-    limits = {side: np.full(box.n_dims, side * np.inf) for side in (-1, 1)}
-    there = {side: np.full((box.n_dims,) * 2, np.nan) for side in (-1, 1)}
-    states, after = seen.states, seen.next_states
+def reaches(
+    stop: Stop, box: Box, states: FloatArray, smooth: FloatArray, *, perhaps: bool = False
+) -> BoolArray:
+    """Which steps from `states` [n, d] that would lead to `smooth` [n, d] a stop has a hand in.  [n]
+
+    It may still hold for a part of the step what is at it and comes away. Or those in which it may have one.
+    """
+    nearer = stop.unsure if perhaps else 0.0
+    at_it = stop.beyond(states) >= -nearer - SAME * box.widths[stop.axis]
+    return np.asarray(at_it | (stop.beyond(smooth) > -nearer))
+
+
+def find_stops(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tuple[Stop, ...]:
+    """Those that hold, and those that were `known` to, unless something has gone beyond them."""
     if not len(seen):
-        return None
-    usual = np.quantile(np.abs(box.displacement(states, after)), MOVING, axis=0)
-    for axis in np.flatnonzero(~box.periodic):
-        slack = SAME * box.widths[axis]
+        return known
+    found: list[Stop] = []
+    for axis in map(int, np.flatnonzero(~box.periodic)):
         for side, edge in ((-1, box.low[axis]), (1, box.high[axis])):
-            farthest = side * max((side * states[:, axis]).max(), (side * after[:, axis]).max())
-            on: BoolArray = np.abs(after[:, axis] - farthest) <= slack
-            arrived = on & (np.abs(states[:, axis] - farthest) > slack)
-            inside = side * (edge - farthest) > slack
-            if not inside or arrived.sum() < ARRIVALS or on.sum() < TIMES:
+            both = side * np.append(seen.states[:, axis], seen.next_states[:, axis])
+            stop = Stop(axis, side, float(side * both.max()))
+            on = stop.holds(box, seen.next_states)
+            arrived = on & ~stop.holds(box, seen.states)
+            inside = side * (edge - stop.place) > SAME * box.widths[axis]
+            met = inside and arrived.sum() >= ARRIVALS and on.sum() >= TIMES
+            same = (one for one in known if (one.axis, one.side) == (axis, side))
+            slack = SAME * box.widths[axis]
+            kept = [one for one in same if not one.hard or side * (stop.place - one.place) <= slack]
+            found += [stop] if met else kept
+    return tuple(found)
+
+
+def far_from(stops: tuple[Stop, ...], box: Box, seen: Transitions) -> BoolArray:
+    """Which transitions surely touched no stop: one step more would not have reached it.  [n]
+
+    Of several lengths of a step the longest that leaves at least half of them.
+    """
+    far = np.ones(len(seen), dtype=np.bool_)
+    for stop in stops:
+        moved = np.abs(box.displacement(seen.states, seen.next_states)[:, stop.axis])
+        nearest = -np.maximum(stop.beyond(seen.states), stop.beyond(seen.next_states))
+        for share in (1.0, 0.9, 0.5):
+            here = nearest > np.quantile(moved, share)
+            if 2 * here.sum() >= len(seen):
+                break
+        far &= here
+    return far
+
+
+def find_turns(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tuple[Stop, ...]:
+    """Where coordinates turned back sharply near their farthest place, on sides without a `known` stop."""
+    if len(seen) < TURNS + 1:
+        return ()
+    moved = box.displacement(seen.states, seen.next_states)
+    goes_on = ~seen.begins[1:]
+    bends, turns = moved[1:] - moved[:-1], seen.next_states[:-1]
+    bends, turns = bends[goes_on], turns[goes_on]
+    found = []
+    for axis in map(int, np.flatnonzero(~box.periodic)):
+        for side in (-1, 1):
+            if any((one.axis, one.side) == (axis, side) for one in known) or not len(turns):
                 continue
-            limits[side][axis] = farthest
-            spread = np.ptp(after[arrived], axis=0)
-            same = (spread <= ALWAYS * usual) & ~box.periodic
-            same[axis] = False
-            there[side][axis, same] = after[arrived][:, same].mean(axis=0)
-    if not (np.isfinite(limits[-1]).any() or np.isfinite(limits[1]).any()):
-        return None
-    return Stops(limits[-1], limits[1], there[-1], there[1])
+            farthest = float(side * (side * seen.next_states[:, axis]).max())
+            stop = Stop(axis, side, farthest, hard=False)
+            near = stop.beyond(turns) > -np.abs(moved[:, axis]).max()
+            elsewhere = np.abs(bends[~near, axis])
+            if not elsewhere.size or box.low[axis] >= farthest or box.high[axis] <= farthest:
+                continue
+            bent = -side * bends[near, axis]
+            if (bent > SHARP * np.quantile(elsewhere, BENT)).sum() >= TURNS:
+                found.append(stop)
+    return tuple(found)
+
+
+def place_all(
+    turns: tuple[Stop, ...], box: Box, seen: Transitions, smooth: FloatArray, free: BoolArray
+) -> list[Stop]:
+    """Where the stops are that explain what is not `free` [n], those first that explain most.
+
+    `smooth` [n, d] is where steps would have led. What one stop explains is no evidence of another: who
+    is fast is soon at a stop, and no speed is one.
+    """
+    left, found = list(turns), list[Stop]()
+    while left:
+        tried = [_placed(turn, box, seen, smooth, free) for turn in left]
+        best = int(np.argmax([count for count, _ in tried]))
+        count, stop = tried[best]
+        if not count:
+            break
+        found.append(stop)
+        left.pop(best)
+        rest = ~reaches(stop, box, seen.states, smooth)
+        seen, smooth, free = seen.only(rest), smooth[rest], free[rest]
+    return found
+
+
+def _placed(turn: Stop, box: Box, seen: Transitions, smooth: FloatArray, free: BoolArray) -> tuple[int, Stop]:
+    """How many steps a stop near a `turn` explains, and where it is; 0: none is there."""
+    near = ~far_from((turn,), box, seen)
+    fresh = np.append(True, free[:-1] | seen.begins[1:])[near]  # those that did not go on feeling it
+    depths = np.maximum(turn.side * smooth, turn.side * seen.states)[near, turn.axis]
+    order = np.argsort(depths)
+    depths, felt = depths[order], ~free[near][order]
+    n_before = np.concatenate([[0], np.cumsum(felt)])  # that felt something, of those before each cut
+    n_beyond = np.concatenate([np.cumsum(~felt[::-1])[::-1], [0]])  # that felt nothing, of those behind it
+    cut = int(np.argmin(n_before + n_beyond))
+    n_felt, n_times = int(felt[cut:].sum()), int((felt & fresh[order])[cut:].sum())
+    if n_times < TURNS or n_before[cut] + n_beyond[cut] > MISPLACED * (len(depths) - cut):
+        return 0, turn
+    last, first = depths[max(cut - 1, 0)], depths[cut]  # that felt nothing, that felt something
+    place, unsure = float(turn.side * 0.5 * (last + first)), float(0.5 * (first - last))
+    return n_felt, Stop(turn.axis, turn.side, place, hard=False, unsure=unsure)

@@ -37,6 +37,7 @@ class Rehearsal:
     # [t, d], from the first start on
     path: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     spreads: FloatArray | None = None  # [n_starts], standard deviation of a single episode; None: no noise
+    worst: FloatArray | None = None  # [n_starts], what the worst of all paths came to; None: no noise
 
     @property
     def total(self) -> float:
@@ -127,7 +128,8 @@ def imagine(
     each = totals.reshape(repeats, -1)  # by noise, by start
     with np.errstate(invalid="ignore"):
         spreads = np.nan_to_num(each.std(axis=0, ddof=1), nan=np.inf)
-    return Rehearsal(each.mean(axis=0), np.concatenate(seen), starts.weights, np.array(path), spreads)
+    mean, worst = each.mean(axis=0), each.min(axis=0)
+    return Rehearsal(mean, np.concatenate(seen), starts.weights, np.array(path), spreads, worst)
 
 
 def _given_up(give_up: GiveUp, totals: FloatArray, going: IntArray, repeats: int) -> BoolArray:

@@ -1,0 +1,84 @@
+"""Sleep: bad luck is no reason to wake up, a plan that earns less than it should is one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optimist.agents import sleep
+from optimist.agents.gp_rmax import GPRMaxAgent
+from optimist.agents.sleep import MANY, Sleep
+from optimist.planning.rehearsal import Rehearsal
+from optimist.steps import Noisy
+from optimist.transitions import Transition
+
+NOISE = np.array([0.1])
+
+
+def episode(total: float) -> list[Transition]:
+    state = np.zeros(1)
+    return [Transition(state, 0, total, state, False, True)]
+
+
+@pytest.fixture
+def asleep(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Says whether it is disappointed; a few paths hardly differ, of many the worst earns -20."""
+    asked: list[int] = []
+
+    def rehearse(_task: object, _policy: object, imagined: object, _starts: object) -> Rehearsal:
+        repeats = imagined.repeats if isinstance(imagined, Noisy) else 1
+        asked.append(repeats)
+        ones, state = np.ones(1), np.zeros((1, 1))
+        if repeats == 1:
+            return Rehearsal(-10.0 * ones, state, ones)
+        spread, worst = (2.0, -20.0) if repeats == MANY else (0.1, -10.1)
+        return Rehearsal(-10.0 * ones, state, ones, spreads=spread * ones, worst=worst * ones)
+
+    def ask(*episodes: float, noise: bool = True) -> tuple[bool, list[int]]:
+        imagined = Noisy(lambda *_: np.zeros((1, 1)), NOISE) if noise else object()
+        monkeypatch.setattr(sleep, "rehearse", rehearse)
+        monkeypatch.setattr(sleep, "imagined_by", lambda _model: imagined)
+        monkeypatch.setattr(sleep, "noise_of", lambda _model: NOISE if noise else None)
+        settings = SimpleNamespace(stopping=SimpleNamespace(disappointment=0.1))
+        choosing: Any = SimpleNamespace(task=None, settings=settings)
+        knowledge: Any = SimpleNamespace(model=None, sights=None)
+        asked.clear()
+        return Sleep(choosing).disappointed(knowledge, *map(episode, episodes)), list(asked)
+
+    return ask
+
+
+def test_without_noise_a_single_episode_disappoints(asleep: Any) -> None:
+    assert asleep(-10.9, noise=False) == (False, [1])
+    assert asleep(-11.1, noise=False) == (True, [1])
+
+
+def test_with_noise_what_one_of_many_rehearsals_came_to_is_bad_luck(asleep: Any) -> None:
+    assert asleep(-10.5, -30.0) == (False, [4])
+    assert asleep(-19.0, -30.0) == (False, [4, MANY])
+
+
+def test_with_noise_only_the_second_of_two_bad_episodes_disappoints(asleep: Any) -> None:
+    assert asleep(-21.0) == (False, [4, MANY])
+    assert asleep(-21.0, -12.0) == (False, [4, MANY, 4, MANY])
+    assert asleep(-21.0, -30.0) == (True, [4, MANY, 4, MANY])
+
+
+def test_the_episode_before_counts_if_it_went_by_the_same_plan() -> None:
+    agent = GPRMaxAgent.__new__(GPRMaxAgent)
+    rows = []
+    for number in range(3):
+        places = 10.0 * number + np.arange(4.0)
+        rows += [
+            Transition(places[[at]], 0, 0.0, places[[at + 1]], False, at == 2)  # three steps each
+            for at in range(3)
+        ]
+    agent.transitions, agent._begun = rows, 6
+    assert agent._last_episodes(0) == (rows[6:], rows[3:6])
+    assert agent._last_episodes(3) == (rows[6:], rows[3:6])
+    assert agent._last_episodes(4) == (rows[6:], [])
+    agent.transitions, agent._begun = rows[:3], 0
+    assert agent._last_episodes(0) == (rows[:3], [])
