@@ -31,12 +31,14 @@ from threadpoolctl import threadpool_limits
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.documents import parsed
+from optimist.filtering import Filter
 from optimist.gp.inputs import Inputs
 from optimist.grid import Grid
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.model import Arrays, Document, ModelSettings, Packed
 from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
 from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
+from optimist.models.sensing import Slopes, ToldApart, told_apart
 from optimist.models.stops import Stops, find_stops
 from optimist.steps import Successors
 from optimist.task import Task
@@ -193,6 +195,32 @@ class GPDynamics:
         return np.asarray(noise) if noise.any() else None
 
     @cached_property
+    def motion(self) -> FloatArray | None:
+        """What of the noise is the system's own and no sensor's; None: nothing that could be told.  [d]"""
+        if self._told_apart is None:
+            return self.noise
+        motion = np.sqrt(self._told_apart.sensing.motion)
+        return motion if motion.any() else None
+
+    @property
+    def filtering(self) -> Filter | None:
+        """How readings are put together with what went before; None: they are best taken as they are."""
+        return None if self._told_apart is None else self._told_apart.filtering
+
+    @property
+    def sensors(self) -> FloatArray | None:
+        """Standard deviation [d] of what is read; None: sensors are exact as far as can be told."""
+        return None if self._told_apart is None else np.sqrt(self._told_apart.sensing.reading)
+
+    @cached_property
+    def _told_apart(self) -> ToldApart | None:
+        if self.noise is None:
+            return None
+        step = Slopes(self, self.box, self.noise)
+        free = usable(self.box, self.seen, self.stops)
+        return told_apart(step, self.seen, self.controls, free)
+
+    @cached_property
     def _numbered(self) -> Transitions:
         """What was seen, as if the nearest listed control had been taken."""
         return self.seen.numbered(self.controls)
@@ -205,6 +233,7 @@ class GPDynamics:
                 [one.parameters.tolist() for one in group or ()] for group in self.regressors
             ],
             **({} if self.noise is None else {"noise": self.noise.tolist()}),
+            **({} if self.sensors is None else {"sensors": self.sensors.tolist()}),
         }
 
     def pack(self) -> Packed:
