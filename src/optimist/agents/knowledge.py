@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from optimist.filtering import Filter
 from optimist.models import Model
 from optimist.models.drift import Drift
-from optimist.models.model import imagined_by
+from optimist.models.model import filtering_of, imagined_by
 from optimist.planning import Flow, Plan, Planned, Planner
 from optimist.planning.between import Between
 from optimist.planning.contest import TryOut
@@ -36,6 +37,11 @@ class Knowledge:
         """Its Q-values, and how they were found."""
         return self.planned.plan
 
+    @property
+    def filtering(self) -> Filter | None:
+        """How readings are put together with what went before; None: they are taken as they are."""
+        return filtering_of(self.model)
+
     @cached_property
     def best(self) -> Planned:
         """The same without any bonus: the best it knows, found when it is first asked for.
@@ -59,4 +65,4 @@ class Knowledge:
     @cached_property
     def best_sights(self) -> Sights:
         """The best it knows, acted on in the same way."""
-        return Sights.of(self.best, imagined_by(self.model))
+        return Sights.of(self.best, imagined_by(self.model), self.filtering)
