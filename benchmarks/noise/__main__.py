@@ -1,9 +1,9 @@
 """Problems x noise x seeds; what was measured before is not measured again.
 
 `python -m benchmarks.noise totals --problems pendulum --noise 0.05 --seeds 5-9`. Parts:
-best, mean, totals, settled (our problems), estimate, sensors, read, unfiltered, misled (cliff, rocks),
-changed, stopped (stops, free), closed, sweep. Results go to results.json beside this file, one entry per
-measurement, as soon as it is there.
+best, mean, totals, settled (our problems), estimate, sensors, read, unfiltered, uneven, misled (cliff,
+rocks), changed, stopped (stops, free), closed, sweep. Results go to results.json beside this file, one entry
+per measurement, as soon as it is there.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ PARTS: dict[str, Part] = {
     "estimate": strangers.estimate,
     "sensors": sensed.sensors,
     "read": sensed.read,
+    "uneven": sensed.uneven,
     "unfiltered": sensed.unfiltered,
     "misled": strangers.misled,
     "changed": strangers.changed,

@@ -9,10 +9,11 @@ import gymnasium
 import numpy as np
 
 import optimist
-from benchmarks.noise import runs, strangers
+from benchmarks.noise import changing, runs, strangers
 from optimist.arrays import FloatArray
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.models import fit_dynamics, sensing
+from optimist.models import uneven as places_of_noise
 from optimist.models.gp_dynamics import GPDynamics
 from optimist.planning.policy import Policy, begun
 from optimist.runs.loop import Updated
@@ -72,6 +73,44 @@ def unfiltered(problem: str, share: float, seed: int) -> dict[str, Any]:
         return read(problem, share, seed)
     finally:
         sensing.SURE = sure
+
+
+def uneven(_problem: str, _share: float, seed: int) -> dict[str, Any]:
+    """A cliff where noise is largest: who learns that it depends on the place, and who takes it as even."""
+    said: dict[str, Any] = {}
+    level = places_of_noise.LEVEL
+    for name, chance in (("by the place", level), ("even", -1.0)):
+        places_of_noise.LEVEL = chance
+        env = changing.Stranger(changing.CLIFF, changing.walk, changing.CLIFF_START)
+        env.noise_at = changing.rough
+        agent = changing.agent_of(env, seed)
+        agent.learn(episodes=strangers.EPISODES)
+        totals = walked(agent.policy, seed)
+        assert isinstance(agent.model, GPDynamics)
+        said[name] = runs.said(totals) | {
+            "failures": round(float((totals <= -30.0).mean()), 4),
+            "found": agent.model.uneven is not None,
+            "transitions": agent.num_timesteps,
+        }
+    places_of_noise.LEVEL = level
+    return said
+
+
+def walked(policy: Policy, seed: int) -> FloatArray:
+    """Totals of walks beside that cliff.  [PLAYED]"""
+    task, stream = changing.CLIFF, np.random.default_rng([runs.PLAY_SEED, seed])
+    states = np.repeat(changing.CLIFF_START, runs.PLAYED, axis=0)
+    acting, going, totals = begun(policy, states), np.arange(runs.PLAYED), np.zeros(runs.PLAYED)
+    for _ in range(task.max_steps):
+        controls = task.applied(acting(states, going))
+        noise = changing.rough(states) * stream.standard_normal(states.shape)
+        after = task.box.wrap(changing.walk(states, controls) + noise)
+        totals[going] += task.rewards(states, controls, after)
+        on = ~task.terminal(after)
+        going, states = going[on], after[on]
+        if not going.size:
+            break
+    return totals
 
 
 def played(problem: str, share: float, policy: Policy) -> FloatArray:

@@ -37,9 +37,10 @@ from optimist.grid import Grid
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.model import Arrays, Document, ModelSettings, Packed
 from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
-from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
+from optimist.models.regressor import NOISE_DEVIATIONS, Regressor, RegressorSettings, fit_regressor
 from optimist.models.sensing import Slopes, ToldApart, told_apart
 from optimist.models.stops import Stops, find_stops
+from optimist.models.uneven import Uneven, find_uneven
 from optimist.steps import Successors
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
@@ -181,6 +182,8 @@ class GPDynamics:
             return False
         missed = np.abs(self.box.displacement(predicted, transition.next_state))
         allowed = np.array([regressor.allowance(share) for regressor in regressors])
+        if self.uneven is not None:
+            allowed = np.maximum(allowed, NOISE_DEVIATIONS * self.uneven(transition.state[np.newaxis])[0])
         free = usable(self.box, Transitions.of([transition]), self.stops)[0]
         return bool((missed > allowed)[free].any())
 
@@ -221,6 +224,17 @@ class GPDynamics:
         return told_apart(step, self.seen, self.controls, free)
 
     @cached_property
+    def uneven(self) -> Uneven | None:
+        """How noise depends on the place; None: it does not. Not asked where sensors are noisy, too."""
+        if self.noise is None or self._told_apart is not None:
+            return None
+        seen, free = self.seen, usable(self.box, self.seen, self.stops)
+        errors = self.box.displacement(
+            self.predict(seen.states, seen.controls(self.controls)), seen.next_states
+        )
+        return find_uneven(self.box, seen.states, errors, free, self.noise)
+
+    @cached_property
     def _numbered(self) -> Transitions:
         """What was seen, as if the nearest listed control had been taken."""
         return self.seen.numbered(self.controls)
@@ -234,6 +248,7 @@ class GPDynamics:
             ],
             **({} if self.noise is None else {"noise": self.noise.tolist()}),
             **({} if self.sensors is None else {"sensors": self.sensors.tolist()}),
+            **({} if self.uneven is None else {"uneven": self.uneven.weights.tolist()}),
         }
 
     def pack(self) -> Packed:
