@@ -9,7 +9,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
 from optimist.models.change import changed_at, evidence
-from optimist.models.gp_dynamics import usable
+from optimist.models.edges import usable
 from optimist.models.model import Model, imagined_by, noise_of
 from optimist.models.stops import find_stops
 from optimist.steps import Noisy

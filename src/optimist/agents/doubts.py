@@ -10,7 +10,7 @@ import numpy as np
 from optimist.agents.packed import MarksSaid
 from optimist.arrays import BoolArray
 from optimist.models.change import changed_at
-from optimist.models.gp_dynamics import usable
+from optimist.models.edges import usable
 from optimist.models.model import Model, ModelLearner
 from optimist.models.readings import Readings
 from optimist.task import Task

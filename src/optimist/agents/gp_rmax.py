@@ -238,7 +238,7 @@ class GPRMaxAgent:
         """
         here = self._tracking.at(knowledge.filtering, self.task, before, transition.state)
         if self.task.control_box is not None:
-            return self._led(knowledge, transition, here)
+            return knowledge.led(here, self.task.applied(np.array([transition.action])))
         assert isinstance(transition.action, int | np.integer)
         if self._foreseen is not None and np.array_equal(self._foreseen[0], transition.state):
             found, row = self._foreseen[1], transition.action
@@ -246,19 +246,6 @@ class GPRMaxAgent:
             found, row = knowledge.flow(here[np.newaxis], transition.action), 0
         assert found.uncertainty is not None
         return found.next_states[row], float(found.uncertainty[row])
-
-    def _led(
-        self, knowledge: Knowledge, transition: Transition, here: FloatArray
-    ) -> tuple[FloatArray, float]:
-        """The same of a control that need not be listed, from `here` [d]."""
-        made, states = knowledge.planned, here[np.newaxis]
-        control = self.task.applied(np.array([transition.action]))
-        acting = made.policy
-        if not isinstance(acting, Between):
-            acting = Between(self.task, knowledge.flow, made.q_function)
-        found = acting.towards(states, control)
-        assert found.uncertainty is not None
-        return found.next_states[0], float(found.uncertainty[0])
 
     def _surprises(self, model: Model, transition: Transition, predicted: FloatArray) -> bool:
         if not self.grid.box.contains(transition.state):

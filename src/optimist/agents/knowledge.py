@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from optimist.arrays import FloatArray
 from optimist.filtering import Filter
 from optimist.models import Model
 from optimist.models.drift import Drift
@@ -61,6 +64,15 @@ class Knowledge:
         )
         heard = self.try_out(plain, None)
         return made if better(self.try_out(made, heard), heard) else plain
+
+    def led(self, state: FloatArray, control: FloatArray) -> tuple[FloatArray, float]:
+        """Where a `control` [1, k] that need not be listed leads from `state` [d], and how unsure that is."""
+        acting = self.planned.policy
+        if not isinstance(acting, Between):
+            acting = Between(self.planned.task, self.flow, self.planned.q_function)
+        found = acting.towards(state[np.newaxis], control)
+        assert found.uncertainty is not None
+        return found.next_states[0], float(found.uncertainty[0])
 
     @cached_property
     def best_sights(self) -> Sights:

@@ -11,7 +11,7 @@ from optimist.agents.choosing import Choosing, Foretold
 from optimist.agents.knowledge import Knowledge
 from optimist.arrays import FloatArray
 from optimist.models.change import ENOUGH, deviations, evidence
-from optimist.models.gp_dynamics import usable
+from optimist.models.edges import usable
 from optimist.models.model import imagined_by, noise_of
 from optimist.planning import rehearse
 from optimist.planning.rehearsal import Starts

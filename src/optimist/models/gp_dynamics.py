@@ -34,6 +34,7 @@ from optimist.documents import parsed
 from optimist.filtering import Filter
 from optimist.gp.inputs import Inputs
 from optimist.grid import Grid
+from optimist.models.edges import usable
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.model import Arrays, Document, ModelSettings, Packed
 from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
@@ -46,7 +47,6 @@ from optimist.task import Task
 from optimist.transitions import Transition, Transitions
 
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
-EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
 FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
 
 
@@ -259,24 +259,6 @@ class GPDynamics:
             for number, group in enumerate(self.regressors)
         ]
         return arrays, {"regressors": packed}
-
-
-def usable(box: Box, transitions: Transitions, stops: Stops | None = None) -> BoolArray:
-    """Which coordinates of which transitions to learn from: those no edge or stop had a hand in.  [n, d]"""
-    states, next_states = transitions.states, transitions.next_states
-    arrived = np.zeros(len(states), dtype=np.bool_)
-    touches = np.zeros(states.shape, dtype=np.bool_)
-    held = () if stops is None else (stops.low, stops.high)
-    for edge in (box.low, box.high, *held):
-        after = _on(edge, next_states, box)
-        touches |= after
-        arrived |= (after & ~_on(edge, states, box)).any(axis=1)
-    return np.asarray(~touches & ~(arrived | transitions.terminated)[:, np.newaxis])
-
-
-def _on(edge: FloatArray, states: FloatArray, box: Box) -> BoolArray:
-    """Whether each coordinate lies on that edge of its axis; never on a periodic one.  [n, d]"""
-    return np.asarray((np.abs(states - edge) <= EDGE * box.widths) & ~box.periodic)
 
 
 def _require_fits(transitions: Transitions, box: Box, n_actions: int) -> None:
