@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.exploring import random_transitions
 from optimist.models import GPDynamics, GPSettings, fit_dynamics
-from optimist.models.gp_dynamics import usable
+from optimist.models.edges import usable
 from optimist.systems import SYSTEMS
 from optimist.systems.system import System
 from optimist.transitions import Transitions

@@ -1,8 +1,9 @@
 """Problems x noise x seeds; what was measured before is not measured again.
 
 `python -m benchmarks.noise totals --problems pendulum --noise 0.05 --seeds 5-9`. Parts:
-best, mean, totals, settled (our problems), estimate, misled (cliff, rocks), changed, stopped (stops, free),
-closed, sweep. Results go to results.json beside this file, one entry per measurement, as soon as it is there.
+best, mean, totals, settled (our problems), estimate, sensors, read, unfiltered, uneven, misled (cliff,
+rocks), changed, stopped (stops, free), closed, sweep. Results go to results.json beside this file, one entry
+per measurement, as soon as it is there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.noise import runs, strangers
+from benchmarks.noise import runs, sensed, strangers
 
 FILE = Path(__file__).with_name("results.json")
 PROBLEMS = "mountain-car,pendulum,cart-pole,acrobot,bicycle"
@@ -24,6 +25,10 @@ PARTS: dict[str, Part] = {
     "totals": runs.learned,
     "settled": runs.settled,
     "estimate": strangers.estimate,
+    "sensors": sensed.sensors,
+    "read": sensed.read,
+    "uneven": sensed.uneven,
+    "unfiltered": sensed.unfiltered,
     "misled": strangers.misled,
     "changed": strangers.changed,
     "stopped": strangers.stopped,

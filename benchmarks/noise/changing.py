@@ -24,6 +24,7 @@ class Stranger(gymnasium.Env[FloatArray, Any]):
     ) -> None:
         self.task, self.dynamics, self.starts = task, dynamics, starts
         self.noise = np.array(noise if len(noise) else np.zeros(task.box.n_dims))
+        self.noise_at: Callable[[FloatArray], FloatArray] | None = None  # standard deviations by the place
         low, high = np.full(task.box.n_dims, -np.inf), np.full(task.box.n_dims, np.inf)
         self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float64)
         self.action_space = gymnasium.spaces.Discrete(task.n_actions)
@@ -40,7 +41,8 @@ class Stranger(gymnasium.Env[FloatArray, Any]):
     def step(self, action: int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         states, controls = self._state[np.newaxis], self.task.controls[[int(action)]]
         after = self.dynamics(states, controls)
-        after = self.task.box.wrap(after + self.noise * self.np_random.standard_normal(after.shape))
+        noise = self.noise if self.noise_at is None else self.noise_at(states)
+        after = self.task.box.wrap(after + noise * self.np_random.standard_normal(after.shape))
         reward = float(self.task.rewards(states, controls, after)[0])
         self._state, self._steps = after[0], self._steps + 1
         ended = bool(self.task.terminal(after)[0])
@@ -98,6 +100,11 @@ CLIFF_START, CLIFF_NOISE = np.array([[0.1, 0.22]]), np.array([0.012, 0.02])
 def walk(states: FloatArray, controls: FloatArray) -> FloatArray:
     """A step in one of eight directions."""
     return np.asarray(np.clip(states + controls, 0.0, 1.0))
+
+
+def rough(states: FloatArray) -> FloatArray:
+    """Standard deviations that fall from 0.03 at the cliff to a quarter of that far above it."""
+    return np.column_stack([np.full(len(states), 0.012), 0.03 * np.exp(-3.5 * (states[:, 1] - 0.22))])
 
 
 ROCKS = np.array([[0.0, 0.35], [0.9, -0.3], [1.0, 0.65]])  # where, of a vehicle that is steered past them

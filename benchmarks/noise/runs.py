@@ -43,7 +43,7 @@ def best(problem: str, share: float, *, planned: float | None = None) -> dict[st
     planned = share if planned is None else planned
     plan = optimist.plan(system.task, system.dynamics, starts=system.starts, noise=system.noise(planned))
     totals = played(problem, share, plan.sights)
-    return _said(totals) | {"layout": plan.layout.name, "seconds": round(process_time() - began, 1)}
+    return said(totals) | {"layout": plan.layout.name, "seconds": round(process_time() - began, 1)}
 
 
 def learned(problem: str, share: float, seed: int) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def learned(problem: str, share: float, seed: int) -> dict[str, Any]:
 
     agent.learn(episodes=EPISODES[problem], callback=listen)
     noise, true = noise_of(agent.model), find_system(problem).noise(share)
-    return _said(played(problem, share, agent.policy)) | {
+    return said(played(problem, share, agent.policy)) | {
         "episodes": [round(row.total_reward, 3) for row in agent.episodes],
         "settled_at": agent.stopped_learning_at,
         "updates": len(updates),
@@ -92,6 +92,6 @@ def settled(problem: str, share: float, seed: int, *, most: int = 1500) -> dict[
     return {"settled_at": at, "further": len(counts) - first, "when": counts[first:]}
 
 
-def _said(totals: FloatArray) -> dict[str, Any]:
+def said(totals: FloatArray) -> dict[str, Any]:
     error = totals.std(ddof=1) / len(totals) ** 0.5
     return {"mean": round(float(totals.mean()), 3), "error": round(float(error), 3)}

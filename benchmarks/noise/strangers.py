@@ -28,8 +28,16 @@ RAILS = {"stops": 1.8, "free": 1e9}
 
 def estimate(problem: str, share: float, seed: int, *, n_transitions: int = 300) -> dict[str, Any]:
     """Learned noise variance against the true one, controls at random and held for three steps."""
-    env, stream = SystemEnvironment(problem, noise=share), np.random.default_rng(seed)
-    rows: list[Transition] = []
+    env = SystemEnvironment(problem, noise=share)
+    seen = wandered(env, seed, n_transitions)
+    model = fit_dynamics(seen, env.task.box, env.task.controls, fit_seed=seed)
+    found = np.zeros(env.task.box.n_dims) if model.noise is None else model.noise
+    return {"ratios": np.round((found / env.noise) ** 2, 3).tolist()}
+
+
+def wandered(env: SystemEnvironment, seed: int, n_transitions: int) -> Transitions:
+    """Controls at random, held for three steps."""
+    stream, rows = np.random.default_rng(seed), list[Transition]()
     episode = 0
     while len(rows) < n_transitions:
         episode += 1
@@ -43,10 +51,7 @@ def estimate(problem: str, share: float, seed: int, *, n_transitions: int = 300)
             state = after
             if ended:
                 break
-    seen = Transitions.of(rows[:n_transitions])
-    model = fit_dynamics(seen, env.task.box, env.task.controls, fit_seed=seed)
-    found = np.zeros(env.task.box.n_dims) if model.noise is None else model.noise
-    return {"ratios": np.round((found / env.noise) ** 2, 3).tolist()}
+    return Transitions.of(rows[:n_transitions])
 
 
 def misled(problem: str, _share: float, seed: int) -> dict[str, Any]:

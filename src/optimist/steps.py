@@ -53,10 +53,18 @@ class Noisy:
     noise: FloatArray  # [d], standard deviation of where a step leads
     seed: int = 0
     repeats: int = REPEATS
+    at: Callable[[FloatArray], FloatArray] | None = None  # the same [n, d] at states [n, d], where it differs
 
     def __call__(self, *asked: Any) -> FloatArray:
         """Where it leads in the mean.  [n, d]"""
         return self.mean(*asked)
+
+    def astray(self, number: int, rows: IntArray, states: FloatArray) -> FloatArray:
+        """That of one step from `states` [n, d] of episodes that have these `rows` [n] of it.  [n, d]"""
+        noise = self.noise_of(number)[rows]
+        if self.at is None:
+            return noise
+        return np.asarray(noise * self.at(states) / np.where(self.noise > 0.0, self.noise, 1.0))
 
     def noise_of(self, number: int) -> FloatArray:
         """That of one step of all episodes.  [repeats, d]"""
@@ -65,9 +73,15 @@ class Noisy:
         return np.concatenate([half, -half])[: self.repeats] * self.noise  # in pairs, so that the mean is 0
 
 
-def shaken(imagined: Imagined, noise: FloatArray | None, *, seed: int = 0) -> Imagined:
-    """With `noise` [d], if there is any."""
-    return imagined if noise is None or not noise.any() else Noisy(imagined, noise, seed)
+def shaken(
+    imagined: Imagined,
+    noise: FloatArray | None,
+    *,
+    seed: int = 0,
+    at: Callable[[FloatArray], FloatArray] | None = None,
+) -> Imagined:
+    """With `noise` [d], if there is any; `at` states it may be another."""
+    return imagined if noise is None or not noise.any() else Noisy(imagined, noise, seed, at=at)
 
 
 def imagined_through(dynamics: Dynamics) -> Imagined:

@@ -27,6 +27,7 @@ GROUND = frozenset(
         "controls",
         "discretisation",
         "documents",
+        "filtering",
         "found",
         "given",
         "grid",

@@ -376,6 +376,8 @@ def test_sensors_may_be_noisy_while_the_motion_is_not() -> None:
         ends.append((state, env.unwrapped._state))  # type: ignore[attr-defined]
     np.testing.assert_array_equal(ends[0][1], ends[1][1])
     assert (ends[0][0] != ends[1][0]).all()
+    assert clean.unwrapped.restore is not None  # type: ignore[attr-defined]
+    assert read.unwrapped.restore is None  # type: ignore[attr-defined]  # what was read is not where it was
 
 
 @pytest.mark.parametrize("wrong", [-0.1, float("nan"), [0.1], "much"])

@@ -13,7 +13,7 @@ from optimist.box import Box
 from optimist.gp.covariance import Metric
 from optimist.grid import Grid
 from optimist.models import KNOWNNESS, GPDynamics, GPSettings, fit_dynamics
-from optimist.models.gp_dynamics import usable
+from optimist.models.edges import usable
 from optimist.models.regressor import Regressor
 from optimist.systems import SYSTEMS
 from optimist.systems.system import System

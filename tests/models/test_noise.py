@@ -9,7 +9,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
 from optimist.models.change import ENOUGH, changed_at, evidence
-from optimist.models.gp_dynamics import usable
+from optimist.models.edges import usable
 from optimist.models.model import Model, imagined_by, noise_of
 from optimist.steps import Noisy
 from optimist.transitions import Transitions
@@ -116,23 +116,3 @@ def test_rates_read_as_nothing_in_quick_succession_are_no_change(wrong: tuple[in
             next_states[row, 1] = states[row + 1, 1] = 0.0
         read = Transitions.stepped(states, seen.actions, next_states)
         assert changed_at(read, np.ones(190, dtype=np.bool_), fitted, BOX, CONTROLS) == 0
-
-
-def test_a_stop_is_found_and_what_is_predicted_beyond_it_is_held() -> None:
-    seen = seen_of(400, 2, stop=0.9)
-    stops = find_stops(BOX, seen)
-    assert stops is not None
-    np.testing.assert_allclose([stops.low[0], stops.high[0]], [-0.9, 0.9])
-    assert not np.isfinite(stops.low[1])
-    assert stops.at_high[0, 1] == 0.0
-    arrived = np.abs(seen.next_states[:, 0]) == 0.9
-    assert arrived.sum() > 5
-    assert not usable(BOX, seen, stops)[arrived].all(axis=1).any()
-    after = fitted(seen).predict(np.array([[0.85, 1.0], [0.0, 0.5]]), np.array([[1.0]]))
-    np.testing.assert_allclose(after[0], [0.9, 0.0])
-    np.testing.assert_allclose(after[1], swing(np.array([[0.0, 0.5]]), np.array([[1.0]]))[0], atol=5e-3)
-
-
-def test_free_systems_have_no_stops() -> None:
-    assert find_stops(BOX, seen_of(200, 0)) is None
-    assert find_stops(BOX, seen_of(200, 0, 0.1)) is None

@@ -156,7 +156,7 @@ def test_what_is_remembered_of_episodes_is_the_sight_they_began_with(sights: Sig
 def test_without_a_word_about_episodes_the_longest_sight_is_taken(sights: Sights) -> None:
     actions, memory = remembered(sights, STARTS, None, None)
     assert actions.tolist() == sights.greedy(STARTS).tolist()
-    assert memory is not None
+    assert isinstance(memory, np.ndarray)
     assert memory.tolist() == [0] * len(STARTS)
 
 

@@ -14,7 +14,7 @@ from optimist.arrays import FloatArray
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.models.model import DrawnModel, imagined_by, imagined_if, noise_of
+from optimist.models.model import DrawnModel, imagined_by, imagined_if, motion_on
 from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
 from optimist.planning.between import BENT, Between, bend
 from optimist.planning.contest import Contest, TryOut, Won
@@ -97,7 +97,12 @@ class Choosing:
             start = None if before is None else before.spread(layout.grid)
             directly = self.directly(model, layout.grid)
             return self.planner.plan(
-                flow, layout, start=start, leaving=leaving, directly=directly, noise=noise_of(model)
+                flow,
+                layout,
+                start=start,
+                leaving=leaving,
+                directly=directly,
+                noise=motion_on(model, layout.grid),
             )
 
         made = attempt(self.chooser.first() if before is None else self.chooser.unpolished(before.layout))

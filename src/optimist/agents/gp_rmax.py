@@ -35,6 +35,7 @@ from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
 from optimist.agents.sleep import Sleep
+from optimist.agents.tracking import Tracking
 from optimist.arrays import Action, FloatArray, IntArray
 from optimist.controls import rounded
 from optimist.discretisation import Layout
@@ -73,6 +74,7 @@ class GPRMaxAgent:
         self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
         self._begun = 0  # how many transitions there were when the current episode began
         self._looking: tuple[FloatArray, QFunction | Lookahead] | None = None  # since where, and how
+        self._tracking = Tracking()
 
     def _believe(self, task: Task) -> None:
         """Learn and plan by this task from now on: what was told, or what is believed by now."""
@@ -149,6 +151,8 @@ class GPRMaxAgent:
         assert box is not None
         here = self.doubts.readings.plausible(state)
         policy = None if self.knowledge is None else self._look(self.knowledge, here)
+        if self.knowledge is not None:
+            here = self._believed(self.knowledge, here)
         if not isinstance(policy, Between):  # listed ones do
             values = np.zeros(self.task.n_actions) if policy is None else policy(here[np.newaxis])[0]
             best = np.flatnonzero(values >= values.max() - TIE)
@@ -159,12 +163,19 @@ class GPRMaxAgent:
 
     def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
         """Of all actions [n_actions]; where they lead is kept for when it has happened."""
-        looking = self._look(knowledge, state)
+        looking, here = self._look(knowledge, state), self._believed(knowledge, state)
         if isinstance(looking, QFunction):
-            return np.asarray(looking(state[np.newaxis])[0])
-        seen = looking.foresee(state[np.newaxis])
+            return np.asarray(looking(here[np.newaxis])[0])
+        seen = looking.foresee(here[np.newaxis])
         self._foreseen = state, Successors(seen.next_states[0], seen.uncertainty[0])
         return np.asarray(seen.q_values[0])
+
+    def _believed(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
+        """Where it is when `state` [d] is read: there, unless sensors are noisy.  [d]"""
+        if knowledge.filtering is None or not (self.transitions and self.transitions[-1].goes_on_from(state)):
+            return state
+        episode = self.transitions[self._begun :]
+        return self._tracking.at(knowledge.filtering, self.task, episode, state)
 
     def _look(self, knowledge: Knowledge, state: FloatArray) -> QFunction | Lookahead:
         """How far: as is best from where the episode began, or from where it was when the plan was made."""
@@ -202,7 +213,7 @@ class GPRMaxAgent:
             or (begins and self._begins_unlike(knowledge, transition.state))
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        predicted, uncertainty = self._predicted(knowledge, transition)
+        predicted, uncertainty = self._predicted(knowledge, transition, self.transitions[self._begun : -1])
         self._tried_unknown |= uncertainty > UNKNOWN
         if knowledge.settled and (
             self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
@@ -226,28 +237,23 @@ class GPRMaxAgent:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
         return self._sleep.begins_unlike(knowledge, seen, start)
 
-    def _predicted(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
-        """Where the action was to lead [d], and how unsure that was: as foreseen, else asked now."""
+    def _predicted(
+        self, knowledge: Knowledge, transition: Transition, before: Sequence[Transition]
+    ) -> tuple[FloatArray, float]:
+        """Where the action was to lead [d], and how unsure that was: as foreseen, else asked now.
+
+        `before` are those of the same episode.
+        """
+        here = self._tracking.at(knowledge.filtering, self.task, before, transition.state)
         if self.task.control_box is not None:
-            return self._led(knowledge, transition)
+            return knowledge.led(here, self.task.applied(np.array([transition.action])))
         assert isinstance(transition.action, int | np.integer)
         if self._foreseen is not None and np.array_equal(self._foreseen[0], transition.state):
             found, row = self._foreseen[1], transition.action
         else:
-            found, row = knowledge.flow(transition.state[np.newaxis], transition.action), 0
+            found, row = knowledge.flow(here[np.newaxis], transition.action), 0
         assert found.uncertainty is not None
         return found.next_states[row], float(found.uncertainty[row])
-
-    def _led(self, knowledge: Knowledge, transition: Transition) -> tuple[FloatArray, float]:
-        """The same of a control that need not be listed."""
-        made, states = knowledge.planned, transition.state[np.newaxis]
-        control = self.task.applied(np.array([transition.action]))
-        acting = made.policy
-        if not isinstance(acting, Between):
-            acting = Between(self.task, knowledge.flow, made.q_function)
-        found = acting.towards(states, control)
-        assert found.uncertainty is not None
-        return found.next_states[0], float(found.uncertainty[0])
 
     def _surprises(self, model: Model, transition: Transition, predicted: FloatArray) -> bool:
         if not self.grid.box.contains(transition.state):
@@ -367,7 +373,7 @@ class GPRMaxAgent:
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""
         self.transitions = list(transitions)
-        begins = np.flatnonzero(Transitions.of(transitions).begins) if transitions else [0]
+        begins = np.flatnonzero(Transitions.of(transitions).begins) if transitions else np.zeros(1, np.intp)
         self._begun = int(begins[-1])
         self.knowledge, self._foreseen, self._tried_unknown = None, None, False
         self.doubts, self._woken = Doubts(self.task), False
@@ -383,9 +389,14 @@ class GPRMaxAgent:
             seen = self.doubts.of(self.transitions[: said.n_transitions])
             self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken
-            since = self.transitions[self.known().n_transitions :]
             self._tried_unknown = any(
-                self._predicted(self.known(), transition)[1] > UNKNOWN for transition in since
+                self._predicted(
+                    self.known(),
+                    self.transitions[row],
+                    self.transitions[int(begins[begins <= row][-1]) : row],
+                )[1]
+                > UNKNOWN
+                for row in range(self.known().n_transitions, self.n_transitions)
             )
 
     def _drift(self, before: Knowledge, after: Model) -> Drift:

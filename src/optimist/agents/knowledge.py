@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from optimist.arrays import FloatArray
+from optimist.filtering import Filter
 from optimist.models import Model
 from optimist.models.drift import Drift
-from optimist.models.model import imagined_by
+from optimist.models.model import filtering_of, imagined_by
 from optimist.planning import Flow, Plan, Planned, Planner
 from optimist.planning.between import Between
 from optimist.planning.contest import TryOut
@@ -36,6 +40,11 @@ class Knowledge:
         """Its Q-values, and how they were found."""
         return self.planned.plan
 
+    @property
+    def filtering(self) -> Filter | None:
+        """How readings are put together with what went before; None: they are taken as they are."""
+        return filtering_of(self.model)
+
     @cached_property
     def best(self) -> Planned:
         """The same without any bonus: the best it knows, found when it is first asked for.
@@ -56,7 +65,16 @@ class Knowledge:
         heard = self.try_out(plain, None)
         return made if better(self.try_out(made, heard), heard) else plain
 
+    def led(self, state: FloatArray, control: FloatArray) -> tuple[FloatArray, float]:
+        """Where a `control` [1, k] that need not be listed leads from `state` [d], and how unsure that is."""
+        acting = self.planned.policy
+        if not isinstance(acting, Between):
+            acting = Between(self.planned.task, self.flow, self.planned.q_function)
+        found = acting.towards(state[np.newaxis], control)
+        assert found.uncertainty is not None
+        return found.next_states[0], float(found.uncertainty[0])
+
     @cached_property
     def best_sights(self) -> Sights:
         """The best it knows, acted on in the same way."""
-        return Sights.of(self.best, imagined_by(self.model))
+        return Sights.of(self.best, imagined_by(self.model), self.filtering)

@@ -18,7 +18,7 @@ from optimist.documents import NotNegative, Number, Said, parsed, require_array
 from optimist.given import brief
 from optimist.grid import Grid
 from optimist.models.drift import Drift
-from optimist.models.model import Arrays, ModelLearner, Packed, imagined_by, noise_of
+from optimist.models.model import Arrays, ModelLearner, Packed, imagined_by, motion_on
 from optimist.planning import Chooser, Plan
 from optimist.planning.between import sight
 from optimist.planning.chooser import POLISH
@@ -200,7 +200,7 @@ class Unpacking:
         plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
         directly = choosing.directly(model, grid)
         planned = choosing.planner.acting_on(
-            plan, flow, layout, leaving=leaving, directly=directly, noise=noise_of(model)
+            plan, flow, layout, leaving=leaving, directly=directly, noise=motion_on(model, grid)
         )
         planned = replace(planned, mean_hold=said.mean_hold)
         drifts = tuple(one.drift() for one in said.drifts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -66,8 +66,15 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
         """What an agent may be told."""
         return self.system.task
 
-    def restore(self, state: FloatArray) -> None:
-        """Go on from `state`, as if the episode had come there: what resuming a run needs."""
+    @property
+    def restore(self) -> Callable[[FloatArray], None] | None:
+        """How to go on from a state, as if the episode had come there: what resuming a run needs.
+
+        None where sensors are noisy: what was read is not where it was.
+        """
+        return None if self.sensor_noise.any() else self._restored
+
+    def _restored(self, state: FloatArray) -> None:
         self._state, self._push = np.array(state, dtype=np.float64), None
 
     def reset(

@@ -18,7 +18,7 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
-from optimist.models.model import DrawnModel, Model, noise_of
+from optimist.models.model import DrawnModel, Model, noise_of, uneven_of
 from optimist.transitions import Transitions
 
 EPISODES = 4  # the last ones, in which a change is looked for
@@ -38,8 +38,9 @@ def deviations(
     mean = model.predict(seen.states, applied)
     variance = (MISFIT * usual) ** 2 + np.zeros(mean.shape)
     noise = noise_of(model)
+    uneven = uneven_of(model)
     if noise is not None:
-        variance += noise**2
+        variance += noise**2 if uneven is None else uneven(seen.states) ** 2
     if isinstance(model, DrawnModel):
         moved = model.predict_drawn(seen.states, applied, np.ones(mean.shape))
         variance += box.displacement(mean, moved) ** 2

@@ -15,13 +15,12 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.documents import parsed
 from optimist.gp.inputs import Inputs
+from optimist.models.edges import usable, usual_move
 from optimist.models.gp_dynamics import (
     DEFAULT_KNOWNNESS,
     DEFAULT_SETTINGS,
     GPDynamics,
     GPSettings,
-    usable,
-    usual_move,
 )
 from optimist.models.knownness import KNOWNNESS
 from optimist.models.model import Arrays, Document, Packed

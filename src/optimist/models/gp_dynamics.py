@@ -31,18 +31,20 @@ import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
+from optimist.filtering import Filter
 from optimist.grid import Grid
+from optimist.models.edges import usable, usual_move
 from optimist.models.jolts import Jolts, learn_jolts
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.model import Arrays, Document, Model, ModelSettings, Packed
-from optimist.models.regressor import Regressor, RegressorSettings
+from optimist.models.regressor import NOISE_DEVIATIONS, Regressor, RegressorSettings
+from optimist.models.sensing import Slopes, ToldApart, told_apart
 from optimist.models.stops import Stop, reaches
+from optimist.models.uneven import Uneven, find_uneven
 from optimist.steps import Successors
 from optimist.transitions import Transition, Transitions
 
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
-EDGE = 1e-9  # of the width of an axis: so near counts as on the edge
-USUAL = 0.9  # quantile of displacements that is called usual
 
 
 class GPSettings(ModelSettings, RegressorSettings):
@@ -209,6 +211,8 @@ class GPDynamics:
             predicted = self.predict(row.states, row.controls(self.controls))[0]
         missed = np.abs(self.box.displacement(predicted, transition.next_state))
         allowed = np.array([regressor.allowance(share) for regressor in regressors])
+        if self.uneven is not None:
+            allowed = np.maximum(allowed, NOISE_DEVIATIONS * self.uneven(transition.state[np.newaxis])[0])
         free = usable(self.box, row)[0] & ~self.touched(row)
         return bool((missed > allowed)[free].any())
 
@@ -223,6 +227,43 @@ class GPDynamics:
         return np.asarray(noise) if noise.any() else None
 
     @cached_property
+    def motion(self) -> FloatArray | None:
+        """What of the noise is the system's own and no sensor's; None: nothing that could be told.  [d]"""
+        if self._told_apart is None:
+            return self.noise
+        motion = np.sqrt(self._told_apart.sensing.motion)
+        return motion if motion.any() else None
+
+    @property
+    def filtering(self) -> Filter | None:
+        """How readings are put together with what went before; None: they are best taken as they are."""
+        return None if self._told_apart is None else self._told_apart.filtering
+
+    @property
+    def sensors(self) -> FloatArray | None:
+        """Standard deviation [d] of what is read; None: sensors are exact as far as can be told."""
+        return None if self._told_apart is None else np.sqrt(self._told_apart.sensing.reading)
+
+    @cached_property
+    def _told_apart(self) -> ToldApart | None:
+        if self.noise is None:
+            return None
+        step = Slopes(self, self.box, self.noise)
+        free = usable(self.box, self.seen) & ~self.touched(self.seen)[:, np.newaxis]
+        return told_apart(step, self.seen, self.controls, free)
+
+    @cached_property
+    def uneven(self) -> Uneven | None:
+        """How noise depends on the place; None: it does not. Not asked where sensors are noisy, too."""
+        if self.noise is None or self._told_apart is not None:
+            return None
+        seen, free = self.seen, usable(self.box, self.seen) & ~self.touched(self.seen)[:, np.newaxis]
+        errors = self.box.displacement(
+            self.predict(seen.states, seen.controls(self.controls)), seen.next_states
+        )
+        return find_uneven(self.box, seen.states, errors, free, self.noise)
+
+    @cached_property
     def _numbered(self) -> Transitions:
         """What was seen, as if the nearest listed control had been taken."""
         return self.seen.numbered(self.controls)
@@ -235,6 +276,8 @@ class GPDynamics:
                 [one.parameters.tolist() for one in group or ()] for group in self.regressors
             ],
             **({} if self.noise is None else {"noise": self.noise.tolist()}),
+            **({} if self.sensors is None else {"sensors": self.sensors.tolist()}),
+            **({} if self.uneven is None else {"uneven": self.uneven.weights.tolist()}),
         }
 
     def pack(self) -> Packed:
@@ -248,30 +291,7 @@ class GPDynamics:
         return arrays, {"regressors": packed} | ({"stops": stops} if stops else {})
 
 
-def usable(box: Box, transitions: Transitions) -> BoolArray:
-    """Which coordinates of which transitions to learn from: those no edge had a hand in.  [n, d]"""
-    states, next_states = transitions.states, transitions.next_states
-    arrived = np.zeros(len(states), dtype=np.bool_)
-    touches = np.zeros(states.shape, dtype=np.bool_)
-    for edge in (box.low, box.high):
-        after = _on(edge, next_states, box)
-        touches |= after
-        arrived |= (after & ~_on(edge, states, box)).any(axis=1)
-    return np.asarray(~touches & ~(arrived | transitions.terminated)[:, np.newaxis])
-
-
 def untroubled(model: Model, box: Box, seen: Transitions) -> BoolArray:
     """Which transitions neither an edge nor a stop that the model knows of had a hand in.  [n]"""
     free = usable(box, seen).all(axis=1)
     return np.asarray(free & ~model.touched(seen) if isinstance(model, GPDynamics) else free)
-
-
-def usual_move(box: Box, seen: Transitions) -> FloatArray:
-    """A usual displacement of each coordinate.  [d]"""
-    moved = np.abs(box.displacement(seen.states, seen.next_states))
-    return np.asarray(np.quantile(moved, USUAL, axis=0)) if len(seen) else np.zeros(box.n_dims)
-
-
-def _on(edge: FloatArray, states: FloatArray, box: Box) -> BoolArray:
-    """Whether each coordinate lies on that edge of its axis; never on a periodic one.  [n, d]"""
-    return np.asarray((np.abs(states - edge) <= EDGE * box.widths) & ~box.periodic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray, IntArray
 from optimist.documents import Settings
+from optimist.filtering import Filter
 from optimist.grid import Grid
 from optimist.steps import Imagined, Step, Successors, shaken
 from optimist.transitions import Transition, Transitions
@@ -76,6 +78,52 @@ def noise_of(model: Model) -> FloatArray | None:
     return model.noise if isinstance(model, NoisyModel) else None
 
 
+@runtime_checkable
+class SensingModel(NoisyModel, Protocol):
+    """A model that knows noise of sensors apart from noise of the motion."""
+
+    @property
+    def motion(self) -> FloatArray | None:
+        """What of the noise is the system's own [d]; None: nothing."""
+        ...
+
+    @property
+    def filtering(self) -> Filter | None:
+        """How readings are put together with what went before; None: they are taken as they are."""
+        ...
+
+
+def motion_of(model: Model) -> FloatArray | None:
+    """What noise is to be planned for: sensors move nothing.  [d]"""
+    return model.motion if isinstance(model, SensingModel) else noise_of(model)
+
+
+def filtering_of(model: Model) -> Filter | None:
+    """How readings are to be filtered, if they are."""
+    return model.filtering if isinstance(model, SensingModel) else None
+
+
+@runtime_checkable
+class UnevenModel(NoisyModel, Protocol):
+    """A model that knows how noise depends on the place."""
+
+    @property
+    def uneven(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Standard deviations [n, d] at states [n, d]; None: it is the same everywhere."""
+        ...
+
+
+def uneven_of(model: Model) -> Callable[[FloatArray], FloatArray] | None:
+    """How noise depends on the place, if it does."""
+    return model.uneven if isinstance(model, UnevenModel) else None
+
+
+def motion_on(model: Model, grid: Grid) -> FloatArray | None:
+    """What noise is to be planned for on a grid: [d], or [n_nodes, d] where it depends on the place."""
+    uneven = uneven_of(model)
+    return motion_of(model) if uneven is None else uneven(grid.nodes)
+
+
 def step_of(model: Model, controls: FloatArray) -> Step:
     """The model itself as a step, under the control [n_actions, k] of each action: exact, and slow."""
     return lambda states, action: model.predict_with_uncertainty(states, controls[action : action + 1])
@@ -83,7 +131,9 @@ def step_of(model: Model, controls: FloatArray) -> Step:
 
 def imagined_by(model: Model) -> Imagined:
     """The model itself, to rehearse in, noise and all."""
-    return shaken(lambda states, controls, _: model.predict(states, controls), noise_of(model))
+    return shaken(
+        lambda states, controls, _: model.predict(states, controls), motion_of(model), at=uneven_of(model)
+    )
 
 
 def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
@@ -101,7 +151,7 @@ def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
             after[here] = model.predict_drawn(states[here], controls[here], draws[rows[here]])
         return after
 
-    return shaken(imagined, noise_of(model))
+    return shaken(imagined, motion_of(model), at=uneven_of(model))
 
 
 class ModelLearner(Protocol):

@@ -36,7 +36,7 @@ class Planned:
     leaving: Leaving | None = None
     n_clipped: int = 0  # successors outside the planned box when it was tabulated
     mean_hold: float = 1.0  # steps that one planned step stood for
-    noise: FloatArray | None = None  # [d], standard deviation of where a step leads; None: there is none
+    noise: FloatArray | None = None  # [d] or [n_nodes, d], standard deviation of where a step leads
 
     @property
     def grid(self) -> Grid:
@@ -87,8 +87,8 @@ class Planner:
 
         `through` is what acting looks ahead through, where that is something quicker than `step`. Not
         `optimistic`, what is uncertain counts as known, in the plan and in acting on it. `directly` predicts
-        controls that are not listed, where interpolating between those that are would not do. `noise` [d] is
-        the standard deviation of where a step leads: with it, all is planned in expectation.
+        controls that are not listed, where interpolating between those that are would not do. `noise` [d] or
+        [n_nodes, d] is the standard deviation of where a step leads: with it, all is planned in expectation.
         """
         if isinstance(step, Flow):
             step.require_fits(self.task)

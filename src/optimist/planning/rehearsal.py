@@ -103,7 +103,7 @@ def imagine(
         with np.errstate(all="ignore"):
             after = imagined(states, controls, which)
             if noisy is not None:
-                after = box.wrap(after + noisy.noise_of(number)[going // len(starts.states)])
+                after = box.wrap(after + noisy.astray(number, going // len(starts.states), states))
             sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
         sound &= acted
         totals[going[~sound]] = -np.inf

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimist.arrays import Actions, BoolArray, FloatArray, IntArray
+from optimist.filtering import Filter
 from optimist.given import brief
+from optimist.planning.filtered import Following, Memory, believed
 from optimist.planning.planner import Planned
-from optimist.planning.policy import Lookahead, Policy, QFunction
+from optimist.planning.policy import Acting, Lookahead, Policy, QFunction
 from optimist.planning.rehearsal import Starts, imagine
 from optimist.steps import Imagined
 from optimist.task import Task
@@ -59,15 +61,17 @@ class Sights:
     imagined: Imagined  # what they are tried out in, of whatever start
     # by the start: whoever begins there again need not be tried again
     remembered: dict[bytes, int] = field(default_factory=dict, repr=False)
+    filtering: Filter | None = None  # of what is read in an episode; None: it is taken as it is
 
     @classmethod
-    def of(cls, made: Planned, imagined: Imagined) -> Sights:
+    def of(cls, made: Planned, imagined: Imagined, filtering: Filter | None = None) -> Sights:
         """All sights up to that of the plan's own policy; only that one where its layout fixes it."""
         policy = made.policy
         if isinstance(policy, QFunction) or made.layout.depth is not None:
-            return cls(made.task, (policy,), imagined)
+            return cls(made.task, (policy,), imagined, filtering=filtering)
         depths = range(policy.depth, max(0, policy.depth - MOST_SIGHTS), -1)
-        return cls(made.task, tuple(policy.looking(depth) for depth in depths), imagined)
+        sights = tuple(policy.looking(depth) for depth in depths)
+        return cls(made.task, sights, imagined, filtering=filtering)
 
     @property
     def depth(self) -> int:
@@ -129,14 +133,17 @@ class Sights:
         found: list[int] = which.tolist()
         return found
 
-    def begin(self, starts: FloatArray) -> Begun:
+    def begin(self, starts: FloatArray) -> Acting:
         """How episodes from `starts` [n, d] are acted in."""
-        return Begun(self.sights, self.best_from(starts))
+        acting = Begun(self.sights, self.best_from(starts))
+        if self.filtering is None:
+            return acting
+        return Following(acting, self.filtering, self.task, len(starts))
 
 
 def remembered(
     policy: Policy, states: FloatArray, memory: object, starts: ArrayLike | None
-) -> tuple[Actions, IntArray | None]:
+) -> tuple[Actions, IntArray | Memory | None]:
     """Actions in `states` [n, d] of n episodes, and what to remember of these [n], None where nothing is.
 
     `starts` says which of the episodes begin here (a flag, or [n] of them), `memory` is what the last call
@@ -145,6 +152,14 @@ def remembered(
     if not isinstance(policy, Sights):
         return policy.greedy(states), None
     count = len(states)
+    begins = np.zeros(count, dtype=np.bool_)
+    if starts is not None:
+        flags = np.asarray(starts)
+        if flags.dtype != np.bool_ or flags.size not in (1, count):
+            raise ValueError(f"`episode_start` must be {count} flags; got {brief(starts)}.")
+        begins = np.broadcast_to(flags.reshape(-1), count)
+    if policy.filtering is not None:
+        return _following(policy, policy.filtering, states, memory, begins)
     if memory is None:
         which = np.zeros(count, dtype=np.intp)
     else:
@@ -152,10 +167,21 @@ def remembered(
         sound = which.shape == (count,) and which.dtype.kind == "i"
         if not sound or which.min() < 0 or which.max() >= len(policy.sights):
             raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
-    if starts is not None:
-        flags = np.asarray(starts)
-        if flags.dtype != np.bool_ or flags.size not in (1, count):
-            raise ValueError(f"`episode_start` must be {count} flags; got {brief(starts)}.")
-        begins = np.broadcast_to(flags.reshape(-1), count)
-        which[begins] = policy.best_from(states[begins])
+    which[begins] = policy.best_from(states[begins])
     return Begun(policy.sights, which)(states, np.arange(count)), which
+
+
+def _following(
+    policy: Sights, filtering: Filter, readings: FloatArray, memory: object, begins: BoolArray
+) -> tuple[Actions, Memory]:
+    """The same where readings are filtered: what is remembered is where each is believed to be, too."""
+    count, task = len(readings), policy.task
+    kept = Memory.fresh(count, task)
+    if memory is not None:
+        kept = Memory.checked(memory, count, len(policy.sights), task)
+    which = kept.which
+    which[begins] = policy.best_from(readings[begins])
+    fresh = begins if memory is not None else np.ones(count, dtype=np.bool_)
+    belief = believed(filtering, kept.belief, kept.controls, fresh, readings)
+    actions = Begun(policy.sights, which)(filtering.states(belief), np.arange(count))
+    return actions, Memory(which, *belief, task.applied(actions))
