@@ -3,7 +3,7 @@
     act greedily on the current plan (at random before there is one)
     every K transitions, and earlier at the very start:
         update the model with all transitions             ModelLearner.fit
-        stop once it has stopped changing                 measure_drift, StoppingRule
+        stop once it has stopped changing                 Knowledge.drift_to, StoppingRule
         plan with it, optimistic where it is unsure       Planner.plan, from the previous Q
 
 Learning that has stopped goes on when a transition surprises: a model can settle on what it has seen of one
@@ -41,7 +41,7 @@ from optimist.controls import rounded
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.models.drift import Drift, measure_drift
+from optimist.models.drift import Drift
 from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
@@ -245,15 +245,11 @@ class GPRMaxAgent:
         `before` are those of the same episode.
         """
         here = self._tracking.at(knowledge.filtering, self.task, before, transition.state)
-        if self.task.control_box is not None:
-            return knowledge.led(here, self.task.applied(np.array([transition.action])))
-        assert isinstance(transition.action, int | np.integer)
-        if self._foreseen is not None and np.array_equal(self._foreseen[0], transition.state):
-            found, row = self._foreseen[1], transition.action
-        else:
-            found, row = knowledge.flow(here[np.newaxis], transition.action), 0
-        assert found.uncertainty is not None
-        return found.next_states[row], float(found.uncertainty[row])
+        foreseen, action = self._foreseen, transition.action
+        if foreseen is None or not np.array_equal(foreseen[0], transition.state):
+            return knowledge.led(here, action)
+        assert foreseen[1].uncertainty is not None
+        return foreseen[1].next_states[action], float(foreseen[1].uncertainty[action])
 
     def _surprises(self, model: Model, transition: Transition, predicted: FloatArray) -> bool:
         if not self.grid.box.contains(transition.state):
@@ -308,7 +304,7 @@ class GPRMaxAgent:
         drifts: tuple[Drift, ...] = ()
         same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
         if previous is not None:
-            drift = self._drift(previous, model) if same_box else Drift(np.inf, np.inf)
+            drift = previous.drift_to(model) if same_box else Drift(np.inf, np.inf)
             drifts = (*(() if self._woken else previous.drifts), drift)
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
@@ -398,10 +394,6 @@ class GPRMaxAgent:
                 > UNKNOWN
                 for row in range(self.known().n_transitions, self.n_transitions)
             )
-
-    def _drift(self, before: Knowledge, after: Model) -> Drift:
-        drift = measure_drift(before.model, after, before.planned.grid, self.task.controls)
-        return replace(drift, mean_drift=drift.mean_drift * before.planned.mean_hold)
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False

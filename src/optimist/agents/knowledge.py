@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from optimist.arrays import FloatArray
+from optimist.arrays import Action, FloatArray
 from optimist.filtering import Filter
 from optimist.models import Model
-from optimist.models.drift import Drift
+from optimist.models.drift import Drift, measure_drift
 from optimist.models.model import filtering_of, imagined_by
 from optimist.planning import Flow, Plan, Planned, Planner
 from optimist.planning.between import Between
@@ -65,14 +65,24 @@ class Knowledge:
         heard = self.try_out(plain, None)
         return made if better(self.try_out(made, heard), heard) else plain
 
-    def led(self, state: FloatArray, control: FloatArray) -> tuple[FloatArray, float]:
-        """Where a `control` [1, k] that need not be listed leads from `state` [d], and how unsure that is."""
-        acting = self.planned.policy
-        if not isinstance(acting, Between):
-            acting = Between(self.planned.task, self.flow, self.planned.q_function)
-        found = acting.towards(state[np.newaxis], control)
+    def led(self, here: FloatArray, action: Action) -> tuple[FloatArray, float]:
+        """Where an `action`, which need not be listed, leads from `here` [d], and how unsure that is."""
+        acting, task = self.planned.policy, self.planned.task
+        if task.control_box is None:
+            assert isinstance(action, int | np.integer)
+            found = self.flow(here[np.newaxis], int(action))
+        else:
+            if not isinstance(acting, Between):
+                acting = Between(task, self.flow, self.planned.q_function)
+            found = acting.towards(here[np.newaxis], task.applied(np.array([action])))
         assert found.uncertainty is not None
         return found.next_states[0], float(found.uncertainty[0])
+
+    def drift_to(self, after: Model) -> Drift:
+        """How much the model has changed until another, over the steps that are planned with."""
+        planned = self.planned
+        drift = measure_drift(self.model, after, planned.grid, planned.task.controls)
+        return replace(drift, mean_drift=drift.mean_drift * planned.mean_hold)
 
     @cached_property
     def best_sights(self) -> Sights:

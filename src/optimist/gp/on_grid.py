@@ -27,16 +27,15 @@ The factor analysis metric is no product over axes: it is evaluated plainly, by 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optimist.arrays import FloatArray, IntArray
-from optimist.gp.covariance import Hyperparameters, squares
+from optimist.arrays import FloatArray
 from optimist.gp.inputs import Inputs
 from optimist.gp.posterior import Posterior, bounded_variance
+from optimist.gp.trend import Trend, add_trend, combined, prior_on_grid
 from optimist.grid import Grid
 
 # Of the prior variance: how large the error of the structured variance may be where it is checked, and the
@@ -67,9 +66,9 @@ def evaluate_on_grid(
     left, right = _product(tables[:half]), _product(tables[half:])
     hyper = posterior.hyperparameters
     weights = posterior.weights
-    mean = _combined(left, right, hyper.signal_variance * weights)
+    mean = combined(left, right, hyper.signal_variance * weights)
     mean += hyper.bias_variance * weights.sum()
-    trend = _Trend.of(posterior, inputs, grid, control, half) if hyper.slope_variance else None
+    trend = Trend.of(posterior, inputs, grid, control, half) if hyper.slope_variance else None
     if trend is not None:
         mean += trend.along(trend.coefficients.T @ weights)
     if not with_variance:
@@ -84,74 +83,12 @@ def evaluate_on_grid(
     return mean.reshape(-1), bounded_variance(explained.reshape(-1), prior)
 
 
-def prior_on_grid(
-    hyper: Hyperparameters, inputs: Inputs, grid: Grid, control: FloatArray | None
-) -> FloatArray:
-    """k(x, x) at all nodes.  [N]"""
-    if not hyper.slope_variance:
-        return np.full(grid.n_nodes, hyper.prior_variance)
-    total = np.zeros((1,) * grid.n_dims)
-    for axis in range(inputs.n_axes):
-        places = grid.axes[axis] if axis < grid.n_dims else _held(control, axis - grid.n_dims)
-        total = total + _laid_along(squares(inputs.of_axis(axis, places)), axis, grid)
-    return hyper.prior_at(total.reshape(-1))
-
-
-def _held(control: FloatArray | None, number: int) -> FloatArray:
-    assert control is not None
-    return np.asarray(control[number : number + 1])
-
-
-def _laid_along(values: FloatArray, axis: int, grid: Grid) -> FloatArray:
-    """One value per position along an axis, to be added to an array of all nodes; of a control, one."""
-    shape = [1] * grid.n_dims
-    if axis < grid.n_dims:
-        shape[axis] = -1
-    return values.reshape(shape)
-
-
-@dataclass(frozen=True, eq=False)
-class _Trend:
-    """The linear part of k at all nodes, coefficients @ x, its features laid out over both groups of axes."""
-
-    coefficients: FloatArray  # [m, p], l X_m
-    left: FloatArray  # [N1, p], 0 where a feature belongs to the other group
-    right: FloatArray  # [N2, p]
-
-    @classmethod
-    def of(
-        cls, posterior: Posterior, inputs: Inputs, grid: Grid, control: FloatArray | None, half: int
-    ) -> _Trend:
-        """What is held fixed goes to the left group."""
-        axes = inputs.axes
-        sides = [np.zeros((math.prod(part), axes.size)) for part in (grid.shape[:half], grid.shape[half:])]
-        for axis in range(inputs.n_axes):
-            held = axis >= grid.n_dims
-            places = _held(control, axis - grid.n_dims) if held else grid.axes[axis]
-            features, right = inputs.of_axis(axis, places), half <= axis < grid.n_dims
-            shape = grid.shape[half:] if right else grid.shape[:half]
-            number = axis - half if right else axis
-            inner = 1 if held else math.prod(shape[number + 1 :])
-            outer = math.prod(shape) if held else math.prod(shape[:number])
-            sides[right][:, axes == axis] = np.tile(np.repeat(features, inner, axis=0), (outer, 1))
-        slope = posterior.hyperparameters.slope_variance
-        return cls(slope * posterior.basis, *sides)
-
-    def along(self, direction: FloatArray) -> FloatArray:
-        """Of every node, x . direction [p].  [N1, N2]"""
-        return np.asarray((self.left @ direction)[:, np.newaxis] + (self.right @ direction)[np.newaxis])
-
-    def at(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Its part of k at some nodes, by their numbers in both groups.  [n, m]"""
-        return np.asarray((self.left[rows] + self.right[columns]) @ self.coefficients.T)
-
-
 def _right(
     posterior: Posterior,
     left: FloatArray,
     right: FloatArray,
     explained: FloatArray,
-    trend: _Trend | None,
+    trend: Trend | None,
     prior: FloatArray,
 ) -> bool:
     """Whether `explained` [N1, N2] is what it is without structure, at some nodes: what was dropped shows."""
@@ -177,14 +114,14 @@ def _explained(
     left: FloatArray,
     right: FloatArray,
     bound: float,
-    trend: _Trend | None,
+    trend: Trend | None,
 ) -> FloatArray:
     """|H^T k|^2 at all nodes, on the cheapest route.  [N1, N2]"""
     droppable = _droppable(posterior, len(left_tables) + len(right_tables), bound)
     lefts, rights = _compressed(left_tables, droppable), _compressed(right_tables, droppable)
     if len(lefts.coefficients) < len(rights.coefficients):
         # the routes are cheaper the lower the rank of the right group is
-        other = None if trend is None else _Trend(trend.coefficients, trend.right, trend.left)
+        other = None if trend is None else Trend(trend.coefficients, trend.right, trend.left)
         return _explained(posterior, right_tables, left_tables, right, left, bound, other).T
     costs = _costs(lefts, rights, len(posterior.weights))
     route = min(costs, key=lambda name: costs[name])
@@ -196,7 +133,7 @@ def _explained(
         explained = _explained_in_low_rank(posterior, lefts, rights)
     explained += _constant_part(posterior, left, right)
     if trend is not None:
-        _add_trend(explained, posterior, left, right, trend)
+        add_trend(explained, posterior, left, right, trend)
     return explained
 
 
@@ -245,11 +182,6 @@ def _product(tables: list[FloatArray]) -> FloatArray:
     for table in tables[1:]:
         product = (product[:, np.newaxis, :] * table[np.newaxis, :, :]).reshape(-1, table.shape[1])
     return product
-
-
-def _combined(left: FloatArray, right: FloatArray, weights: FloatArray) -> FloatArray:
-    """The product left diag(weights) right^T.  [N1, N2]"""
-    return (left * weights) @ np.broadcast_to(right, (right.shape[0], weights.size)).T
 
 
 def _droppable(posterior: Posterior, n_axes: int, bound: float) -> float:
@@ -341,29 +273,9 @@ def _constant_part(posterior: Posterior, left: FloatArray, right: FloatArray) ->
     """What the bias b adds to |H^T k|^2: its cross term, and its own.  [N1, N2]"""
     hyper, reduction = posterior.hyperparameters, posterior.reduction
     constant = hyper.bias_variance * reduction.sum(axis=0)
-    part = _combined(left, right, 2.0 * hyper.signal_variance * (reduction @ constant))
+    part = combined(left, right, 2.0 * hyper.signal_variance * (reduction @ constant))
     part += constant @ constant
     return part
-
-
-def _add_trend(
-    explained: FloatArray, posterior: Posterior, left: FloatArray, right: FloatArray, trend: _Trend
-) -> None:
-    """What the trend adds to |H^T k|^2: cross terms with signal and bias, and its own. In place."""
-    hyper, reduction = posterior.hyperparameters, posterior.reduction
-    slopes = reduction.T @ trend.coefficients  # [m, p], H^T l X_m
-    onto = 2.0 * hyper.signal_variance * (reduction @ slopes)
-    for feature in range(slopes.shape[1]):
-        product = _combined(left, right, onto[:, feature])
-        own_left, own_right = trend.left[:, feature], trend.right[:, feature]
-        product *= own_left[:, np.newaxis] if own_left.any() else own_right[np.newaxis]
-        explained += product
-    explained += trend.along(2.0 * hyper.bias_variance * (reduction.sum(axis=0) @ slopes))
-    grams = slopes.T @ slopes
-    by_left, by_right = trend.left @ grams, trend.right @ grams
-    explained += (by_left * trend.left).sum(axis=1)[:, np.newaxis]
-    explained += (by_right * trend.right).sum(axis=1)[np.newaxis]
-    explained += 2.0 * by_left @ trend.right.T
 
 
 def _pair_sums(spread: FloatArray) -> FloatArray:
@@ -390,7 +302,7 @@ def _pair_products(basis: FloatArray) -> FloatArray:
 
 
 def _explained_plainly(
-    posterior: Posterior, left: FloatArray, right: FloatArray, trend: _Trend | None = None
+    posterior: Posterior, left: FloatArray, right: FloatArray, trend: Trend | None = None
 ) -> FloatArray:
     """|H^T k|^2 with k from the tables, a few rows of the left group at a time.  [N1, N2]"""
     hyper, reduction = posterior.hyperparameters, posterior.reduction

@@ -15,8 +15,9 @@ from optimist.gp.basis import choose_basis
 from optimist.gp.covariance import Hyperparameters, Metric, squares
 from optimist.gp.evidence import N_SCALARS, fit_hyperparameters
 from optimist.gp.inputs import Inputs
-from optimist.gp.on_grid import evaluate_on_grid, prior_on_grid
+from optimist.gp.on_grid import evaluate_on_grid
 from optimist.gp.posterior import Posterior, projected_posterior
+from optimist.gp.trend import prior_on_grid
 from optimist.grid import Grid
 from optimist.models.model import Arrays, Document
 
