@@ -216,8 +216,9 @@ def test_a_refit_takes_new_scalings() -> None:
 def test_a_warm_start_for_inputs_of_another_scaling_is_the_same_covariance(
     scales: tuple[float, float],
 ) -> None:
+    """Without a trend, which is as large along every axis, however the inputs are scaled."""
     at = points(20)
-    before = fit(at, wave(at))
+    before = fit(at, wave(at), RegressorSettings(linear=False))
     inputs = Inputs(
         before.inputs.centres + np.array([0.3, -2.0]), before.inputs.scales * scales, BOX.periodic
     )
@@ -253,14 +254,15 @@ def test_a_refit_starts_where_the_previous_fit_ended(monkeypatch: pytest.MonkeyP
     starts = []
     search = fit_hyperparameters
 
-    def listening(*arguments: Any) -> Any:
+    def listening(*arguments: Any, **named: Any) -> Any:
         starts.append(arguments[4])
-        return search(*arguments)
+        return search(*arguments, **named)
 
     monkeypatch.setattr(regressor_module, "fit_hyperparameters", listening)
     after = fit(at, wave(at), previous=before)
     ratio = after.inputs.scales / before.inputs.scales
-    expected = np.append(before.parameters[:3], before.parameters[3:] + 2.0 * np.log(ratio))
+    expected = before.parameters.copy()
+    expected[3:5] += 2.0 * np.log(ratio)  # between the variances and the trend
     np.testing.assert_allclose(starts, [expected])
 
 
