@@ -129,7 +129,7 @@ class _Fit:
             return stops
         model = replace(self, previous=None)(kept & far[:, np.newaxis], stops)
         smooth = model.smooth(seen.states, seen.controls(self.controls))
-        free, asked = far | untouched(seen, model), ~model.touched(seen)
+        free, asked = far | untouched(seen, model), ~model.touched(seen) & kept.all(axis=1)
         return (*stops, *place_all(turns, box, seen.only(asked), smooth[asked], free[asked]))
 
     def _grown(self, previous: GPDynamics, kept: BoolArray) -> bool:

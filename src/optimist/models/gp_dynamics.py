@@ -79,7 +79,7 @@ class GPDynamics:
 
         A control that belongs to no action is known to a joint model only; another predicts no move.
         """
-        return self._held(states, self.smooth(states, controls)).next_states
+        return self._held(states, self.smooth(states, controls))
 
     def smooth(self, states: FloatArray, controls: FloatArray) -> FloatArray:
         """Successors if there were no stops, angles not wrapped.  [n, d]"""
@@ -95,7 +95,7 @@ class GPDynamics:
         One row of standard normal numbers is one of the models that the data leave possible, its errors of
         one kind wherever it goes.
         """
-        return self._held(states, self.drawn(states, controls, draws), draws).next_states
+        return self._held(states, self.drawn(states, controls, draws), draws)
 
     def drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
         """The same if there were no stops, angles not wrapped.  [n, d]"""
@@ -116,8 +116,7 @@ class GPDynamics:
             predicted = [regressor.predict(points) for regressor in regressors]
             next_states[rows] += np.column_stack([mean for mean, _ in predicted])
             uncertainty[rows] = np.max([variance for _, variance in predicted], axis=0)
-        after, unsure = self._held(states, next_states)
-        return Successors(after, uncertainty if unsure is None else np.maximum(uncertainty, unsure))
+        return Successors(self._held(states, next_states), uncertainty)
 
     def predict_on(self, grid: Grid) -> Successors:
         """Successors of all nodes under all actions. An action without data leads nowhere, unknown."""
@@ -130,17 +129,12 @@ class GPDynamics:
         for action in range(n_actions):
             next_states[action] = nodes
             uncertainty[action] = self._fill(action, grid, rule, next_states[action])
-            next_states[action], unsure = self._held(nodes, next_states[action])
-            if unsure is not None:
-                uncertainty[action] = np.maximum(uncertainty[action], unsure)
+            next_states[action] = self._held(nodes, next_states[action])
         return Successors(next_states, uncertainty)
 
-    def _held(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> Successors:
-        """Wrapped, and held or thrown back where the system is; how unsure that is, or None: not at all."""
-        if self.jolts is None:
-            return Successors(self.box.wrap(smooth), None)
-        after, unsure = self.jolts(states, smooth, draws)
-        return Successors(self.box.wrap(after), unsure)
+    def _held(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> FloatArray:
+        """Wrapped, and held or thrown back where the system is."""
+        return self.box.wrap(smooth if self.jolts is None else self.jolts(states, smooth, draws))
 
     @cached_property
     def jolts(self) -> Jolts | None:

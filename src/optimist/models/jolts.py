@@ -36,13 +36,9 @@ class Felt:
     scales: FloatArray  # [d], of what is added
     posteriors: tuple[Posterior | None, ...]  # [d]; None: nothing is to be added
 
-    def __call__(self, smooth: FloatArray, draws: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Successors of steps that would have led to `smooth`, if it errs by `draws` deviations.  [n, d]
-
-        And how unsure they are: the largest normalised variance.  [n]
-        """
-        after, unsure = _held(self.stop, self.always, smooth), np.zeros(len(smooth))
-        features = self.inputs.features(smooth)
+    def __call__(self, smooth: FloatArray, draws: FloatArray | None) -> FloatArray:
+        """Successors of steps that would have led to `smooth`, if it errs by `draws` deviations.  [n, d]"""
+        after, features = _held(self.stop, self.always, smooth), self.inputs.features(smooth)
         for axis, posterior in enumerate(self.posteriors):
             if posterior is None:
                 continue
@@ -50,10 +46,9 @@ class Felt:
             if draws is not None:
                 mean = mean + draws[:, axis] * np.sqrt(variance)
             after[:, axis] += self.scales[axis] * mean
-            unsure = np.maximum(unsure, variance / posterior.hyperparameters.prior_variance)
         if self.stop.hard:
             after[:, self.stop.axis] -= self.stop.side * np.maximum(self.stop.beyond(after), 0.0)
-        return after, unsure
+        return after
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +58,13 @@ class Jolts:
     box: Box
     felt: tuple[Felt, ...]
 
-    def __call__(
-        self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Where steps lead that would have led to `smooth` if there were no stops [n, d], how unsure [n]."""
-        unsure = np.zeros(len(smooth))
+    def __call__(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> FloatArray:
+        """Where steps lead that would have led to `smooth` [n, d] if there were no stops.  [n, d]"""
         for felt in self.felt:
             rows = reaches(felt.stop, self.box, states, smooth)
             if rows.any():
-                drawn = None if draws is None else draws[rows]
-                smooth[rows], here = felt(smooth[rows], drawn)
-                unsure[rows] = np.maximum(unsure[rows], here)
-        return smooth, unsure
+                smooth[rows] = felt(smooth[rows], None if draws is None else draws[rows])
+        return smooth
 
 
 def learn_jolts(

@@ -10,7 +10,7 @@ reached and whether or not they ended at the stop, and a local one speaks of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from optimist.transitions import Transitions
 SAME = 1e-9  # of the width of an axis: so near is the same place
 ARRIVALS = 2  # that make a stop, ...
 TIMES = 3  # and times of being there, arriving or staying
-TURNS = 3  # that are sharp, near the farthest place, make it worth asking
+TURNS = 2  # that are sharp, near the farthest place, or times at it, make it worth asking
 SHARP = 2.0  # times what the course of a coordinate is bent by elsewhere, ...
 BENT = 0.9  # at most, but for the rest of this quantile
 MISPLACED = 0.1  # of the steps beyond a stop may have felt nothing, or as many before it something
@@ -97,28 +97,34 @@ def far_from(stops: tuple[Stop, ...], box: Box, seen: Transitions) -> BoolArray:
 
 
 def find_turns(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tuple[Stop, ...]:
-    """Where coordinates turned back sharply near their farthest place, on sides without a `known` stop."""
-    if len(seen) < TURNS + 1:
-        return ()
-    moved = box.displacement(seen.states, seen.next_states)
-    goes_on = ~seen.begins[1:]
-    bends, turns = moved[1:] - moved[:-1], seen.next_states[:-1]
-    bends, turns = bends[goes_on], turns[goes_on]
+    """Where coordinates stood or turned back sharply near their farthest place, without a `known` stop there.
+
+    Hard are those where it was at the very same place, however it came there.
+    """
     found = []
     for axis in map(int, np.flatnonzero(~box.periodic)):
         for side in (-1, 1):
-            if any((one.axis, one.side) == (axis, side) for one in known) or not len(turns):
+            if any((one.axis, one.side) == (axis, side) for one in known) or not len(seen):
                 continue
             farthest = float(side * (side * seen.next_states[:, axis]).max())
-            stop = Stop(axis, side, farthest, hard=False)
-            near = stop.beyond(turns) > -np.abs(moved[:, axis]).max()
-            elsewhere = np.abs(bends[~near, axis])
-            if not elsewhere.size or box.low[axis] >= farthest or box.high[axis] <= farthest:
+            if not box.low[axis] < farthest < box.high[axis]:
                 continue
-            bent = -side * bends[near, axis]
-            if (bent > SHARP * np.quantile(elsewhere, BENT)).sum() >= TURNS:
-                found.append(stop)
+            stop = Stop(axis, side, farthest)
+            stood = stop.holds(box, seen.next_states).sum() >= TURNS
+            if stood or _sharp_turns(stop, box, seen) >= TURNS:
+                found.append(replace(stop, hard=bool(stood)))
     return tuple(found)
+
+
+def _sharp_turns(stop: Stop, box: Box, seen: Transitions) -> int:
+    """How often the course near a place was bent back far more than it is elsewhere."""
+    moved, goes_on = box.displacement(seen.states, seen.next_states)[:, stop.axis], ~seen.begins[1:]
+    bends, turns = (moved[1:] - moved[:-1])[goes_on], seen.next_states[:-1][goes_on]
+    near = stop.beyond(turns) > -np.abs(moved).max()
+    elsewhere = np.abs(bends[~near])
+    if not elsewhere.size:
+        return 0
+    return int((-stop.side * bends[near] > SHARP * np.quantile(elsewhere, BENT)).sum())
 
 
 def place_all(
@@ -153,9 +159,11 @@ def _placed(turn: Stop, box: Box, seen: Transitions, smooth: FloatArray, free: B
     n_before = np.concatenate([[0], np.cumsum(felt)])  # that felt something, of those before each cut
     n_beyond = np.concatenate([np.cumsum(~felt[::-1])[::-1], [0]])  # that felt nothing, of those behind it
     cut = int(np.argmin(n_before + n_beyond))
-    n_felt, n_times = int(felt[cut:].sum()), int((felt & fresh[order])[cut:].sum())
+    n_felt, n_times = int(felt[cut:].sum()), int((felt & (fresh[order] | turn.hard))[cut:].sum())
     if n_times < TURNS or n_before[cut] + n_beyond[cut] > MISPLACED * (len(depths) - cut):
         return 0, turn
+    if turn.hard:
+        return n_felt, turn
     last, first = depths[max(cut - 1, 0)], depths[cut]  # that felt nothing, that felt something
     place, unsure = float(turn.side * 0.5 * (last + first)), float(0.5 * (first - last))
     return n_felt, Stop(turn.axis, turn.side, place, hard=False, unsure=unsure)
