@@ -32,6 +32,8 @@ from optimist.transitions import Transitions
 
 SURE, MISFIT = 4.0, 0.1  # deviations, and share of a usual displacement: what is off by more touched a stop
 FEWEST = 20  # steps for each coordinate, far from where something may be, to say what is usual
+FEWEST_HELD = 8  # the same where it was at the very same place more than once: that is hardly chance
+MOST_LOOKS = 2  # for what holds, then for what turns back elsewhere
 FIT_STREAM = 0x6F7074  # purpose number of the random streams that draw likelihood subsets
 
 
@@ -121,16 +123,24 @@ class _Fit:
         if previous is not None and not self._grown(previous, kept):
             return stops
         stops = tuple(stop for stop in stops if stop.hard)
-        turns = find_turns(box, seen, stops)
-        if not turns:
-            return stops
+        for _ in range(MOST_LOOKS):
+            found = self._asked(find_turns(box, seen, stops), stops, kept)
+            stops = (*stops, *found)
+            if not any(stop.hard for stop in found):
+                break
+        return stops
+
+    def _asked(self, turns: tuple[Stop, ...], stops: tuple[Stop, ...], kept: BoolArray) -> tuple[Stop, ...]:
+        """Those of the `turns` that are stops, asked of a model of what is far from all of them."""
+        seen, box = self.transitions, self.box
         far = far_from((*stops, *turns), box, seen)
-        if far.sum() < FEWEST * box.n_dims:
-            return stops
+        fewest = FEWEST_HELD if any(turn.hard for turn in turns) else FEWEST
+        if not turns or far.sum() < fewest * box.n_dims:
+            return ()
         model = replace(self, previous=None)(kept & far[:, np.newaxis], stops)
         smooth = model.smooth(seen.states, seen.controls(self.controls))
         free, asked = far | untouched(seen, model), ~model.touched(seen) & kept.all(axis=1)
-        return (*stops, *place_all(turns, box, seen.only(asked), smooth[asked], free[asked]))
+        return tuple(place_all(turns, box, seen.only(asked), smooth[asked], free[asked]))
 
     def _grown(self, previous: GPDynamics, kept: BoolArray) -> bool:
         """Whether hyperparameters would be looked for again if there were no stops.

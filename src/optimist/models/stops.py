@@ -99,9 +99,13 @@ def far_from(stops: tuple[Stop, ...], box: Box, seen: Transitions) -> BoolArray:
 def find_turns(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tuple[Stop, ...]:
     """Where coordinates stood or turned back sharply near their farthest place, without a `known` stop there.
 
-    Hard are those where it was at the very same place, however it came there.
+    Hard are those where it was at the very same place, however it came there. If there are any, nothing else
+    is found: what turns back elsewhere may do so because of them. Nor is it a turn that a known stop makes.
     """
     found = []
+    told = np.zeros(len(seen), dtype=np.bool_)
+    for stop in known:
+        told |= stop.holds(box, seen.states) | stop.holds(box, seen.next_states)
     for axis in map(int, np.flatnonzero(~box.periodic)):
         for side in (-1, 1):
             if any((one.axis, one.side) == (axis, side) for one in known) or not len(seen):
@@ -111,14 +115,15 @@ def find_turns(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tup
                 continue
             stop = Stop(axis, side, farthest)
             stood = stop.holds(box, seen.next_states).sum() >= TURNS
-            if stood or _sharp_turns(stop, box, seen) >= TURNS:
+            if stood or _sharp_turns(stop, box, seen, told) >= TURNS:
                 found.append(replace(stop, hard=bool(stood)))
-    return tuple(found)
+    return tuple(stop for stop in found if stop.hard) or tuple(found)
 
 
-def _sharp_turns(stop: Stop, box: Box, seen: Transitions) -> int:
-    """How often the course near a place was bent back far more than it is elsewhere."""
-    moved, goes_on = box.displacement(seen.states, seen.next_states)[:, stop.axis], ~seen.begins[1:]
+def _sharp_turns(stop: Stop, box: Box, seen: Transitions, told: BoolArray) -> int:
+    """How often the course near a place was bent back far more than elsewhere, but for what is `told` [n]."""
+    moved = box.displacement(seen.states, seen.next_states)[:, stop.axis]
+    goes_on = ~seen.begins[1:] & ~told[1:] & ~told[:-1]
     bends, turns = (moved[1:] - moved[:-1])[goes_on], seen.next_states[:-1][goes_on]
     near = stop.beyond(turns) > -np.abs(moved).max()
     elsewhere = np.abs(bends[~near])
