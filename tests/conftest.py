@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")
+
+LONG = ("tests/integration/", "tests/cli/", "tests/experiments/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long goes first, so that no process is left alone with it in the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
