@@ -193,3 +193,47 @@ def test_how_far_beyond_is_counted_to_its_side() -> None:
     states = np.array([[0.5, 0.0], [-0.5, 0.0]])
     assert Stop(0, 1, 0.2).beyond(states).tolist() == pytest.approx([0.3, -0.7])
     assert Stop(0, -1, -0.2).beyond(states).tolist() == pytest.approx([-0.7, 0.3])
+
+
+def bounced(wall: float, seed: int) -> Transitions:
+    """Short walks with a bounce at a wall."""
+    stream, rows = np.random.default_rng(seed), []
+    for _ in range(25):
+        x, v = stream.uniform(-0.5, 0.3), stream.choice([0.4, 2.3]) + stream.uniform(-0.1, 0.2)
+        for step in range(4):
+            action = int(stream.integers(2))
+            faster = v + 0.05 * (2 * action - 1)
+            after = x + 0.2 * faster
+            if after > wall:
+                after, faster = 2.0 * wall - after, -faster
+            rows.append(
+                Transition(np.array([x, v]), action, 0.0, np.array([after, faster]), False, step == 3)
+            )
+            x, v = after, faster
+    return Transitions.of(rows)
+
+
+TWO = np.array([[-1.0], [1.0]])
+
+
+def test_a_coordinate_that_never_leaves_its_edge_is_no_reason_to_stop() -> None:
+    box, stream, rows = Box([-1.0, -3.0, 0.0], [1.0, 3.0, 1.0]), np.random.default_rng(0), []
+    x, v = 0.0, 0.5
+    for _ in range(150):
+        here, action = np.array([x, v, 0.0]), int(stream.integers(2))
+        v += 0.03 * (2 * action - 1)
+        x += 0.1 * v
+        if abs(x) > 0.6:
+            x, v = np.sign(x) * (1.2 - abs(x)), -v
+        rows.append(Transition(here, action, 0.0, np.array([x, v, 0.0]), False, False))
+    model = fit_dynamics(Transitions.of(rows), box, TWO, fit_seed=0)
+    assert model.regressors == (None,)  # of the third coordinate nothing was seen
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_stop_beside_the_edge_is_inside_the_box_and_comes_back(seed: int) -> None:
+    box, seen = Box([-1.0, -3.0], [1.0, 3.0]), bounced(0.995, seed)
+    model = fit_dynamics(seen, box, TWO, fit_seed=0)
+    assert all(box.low[stop.axis] < stop.place < box.high[stop.axis] for stop in model.stops)
+    again = GPLearner(box, TWO, model.settings, model.knownness, 0).unpack(model.pack(), seen)
+    assert again.stops == model.stops

@@ -28,6 +28,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
@@ -142,8 +143,9 @@ class GPDynamics:
         if not self.stops:
             return None
         seen, usual = self.seen, usual_move(self.box, self.seen)
-        smooth = self.smooth(seen.states, seen.controls(self.controls))
-        return learn_jolts(self.stops, self.box, seen, smooth, usual)
+        with threadpool_limits(1, user_api="blas"):  # bit for bit the same, however many there are
+            smooth = self.smooth(seen.states, seen.controls(self.controls))
+            return learn_jolts(self.stops, self.box, seen, smooth, usual)
 
     def touched(self, seen: Transitions) -> BoolArray:
         """Which transitions a stop had a hand in.  [n]"""

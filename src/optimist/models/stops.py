@@ -85,7 +85,7 @@ def far_from(stops: tuple[Stop, ...], box: Box, seen: Transitions) -> BoolArray:
     Of several lengths of a step the longest that leaves at least half of them.
     """
     far = np.ones(len(seen), dtype=np.bool_)
-    for stop in stops:
+    for stop in stops if len(seen) else ():
         moved = np.abs(box.displacement(seen.states, seen.next_states)[:, stop.axis])
         nearest = -np.maximum(stop.beyond(seen.states), stop.beyond(seen.next_states))
         for share in (1.0, 0.9, 0.5):
@@ -169,6 +169,9 @@ def _placed(turn: Stop, box: Box, seen: Transitions, smooth: FloatArray, free: B
         return 0, turn
     if turn.hard:
         return n_felt, turn
-    last, first = depths[max(cut - 1, 0)], depths[cut]  # that felt nothing, that felt something
+    edge = max(turn.side * box.low[turn.axis], turn.side * box.high[turn.axis])
+    last, first = depths[max(cut - 1, 0)], min(depths[cut], edge)  # that felt nothing, that felt something
+    if last >= edge:
+        return 0, turn
     place, unsure = float(turn.side * 0.5 * (last + first)), float(0.5 * (first - last))
     return n_felt, Stop(turn.axis, turn.side, place, hard=False, unsure=unsure)
