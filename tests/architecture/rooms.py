@@ -32,6 +32,7 @@ GROUND = frozenset(
         "given",
         "grid",
         "shown",
+        "threads",
         "steps",
         "task",
         "transitions",

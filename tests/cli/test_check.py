@@ -40,7 +40,7 @@ def test_whole_run_is_called_whole(say: Say, say_json: SayJson, run: Path) -> No
         "ok": True,
         "problems": [],
         "warnings": [],
-        "format": 6,
+        "format": 7,
         "transitions": 25,
         "episodes": 0,
         "plans": 3,

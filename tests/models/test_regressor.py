@@ -17,7 +17,7 @@ from optimist.gp.covariance import Metric, covariance
 from optimist.gp.evidence import fit_hyperparameters, unpack
 from optimist.gp.inputs import Inputs
 from optimist.models import regressor as regressor_module
-from optimist.models.regressor import Regressor, RegressorSettings, fit_regressor
+from optimist.models.regressor import Data, Regressor, RegressorSettings, fit_regressor
 
 BOX = Box([-1.0, 0.0], [1.0, 5.0])
 CYLINDER = Box([-1.0, 0.0], [1.0, 5.0], periodic=[False, True])
@@ -43,7 +43,7 @@ def fit(
     stream = np.random.default_rng(seed)
     inputs = Inputs.spanning(box, at)
     with threadpool_limits(1, user_api="blas"):  # as `fit_dynamics` does: more take longer
-        return fit_regressor(at, targets, inputs, settings or RegressorSettings(), previous, stream)
+        return fit_regressor(Data(at, targets), inputs, settings or RegressorSettings(), previous, stream)
 
 
 def same_hyperparameters(one: Regressor, other: Regressor) -> bool:

@@ -57,7 +57,7 @@ def test_the_record_holds_the_controls_themselves(finished: Path) -> None:
     box = Box([-5.0], [5.0])
     np.testing.assert_array_equal(controls, rounded(box, controls))
     assert (header["task"]["control_low"], header["task"]["control_high"]) == ([-5.0], [5.0])
-    assert header["format_version"] == 6
+    assert header["format_version"] == 7
     system = SystemEnvironment(PROBLEM).system
     for row in rows:
         led = system.dynamics(row.state[np.newaxis], np.asarray(row.action)[np.newaxis])[0]

@@ -29,7 +29,10 @@ from tests.runs.recording import SMALL, Recorded, ShortSystem, bits, cut_short, 
 FORMAT_1 = Path(__file__).parent / "data" / "format_1"
 STEPS = 50
 QUICK = SMALL.model_copy(  # to rehearse with; the rest as in that run
-    update={"planning": PlanningOptions(depth=0), "model": GPSettings(refit_growth=2.0, linear=False)}
+    update={
+        "planning": PlanningOptions(depth=0),
+        "model": GPSettings(refit_growth=2.0, linear=False, mirror=False),
+    }
 )
 
 # the tables of format 3 (commit 87c5550), filled with what they had
@@ -248,7 +251,7 @@ def test_run_of_format_1_is_upgraded_in_place_when_it_is_opened_for_writing(old:
         with RunStore.open(old, writing=True) as store:
             found = store.header
             assert parse_settings(found["settings"]) == parse_settings(header["settings"])
-            assert found == header | {"format_version": 6, "settings": found["settings"]}
+            assert found == header | {"format_version": 7, "settings": found["settings"]}
             assert store.plans() == plans
             assert [bits(row) for row in store.transitions()] == transitions
             assert store.episodes() == episodes
@@ -260,7 +263,7 @@ def test_reader_that_came_before_the_upgrade_reads_on(old: Path) -> None:
         plans = reader.plans()
         with RunStore.open(old, writing=True):
             assert reader.plans() == plans
-            assert reader.header["format_version"] == 6
+            assert reader.header["format_version"] == 7
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -291,7 +294,7 @@ def test_run_of_format_2_is_read_as_it_is_and_upgraded_when_it_is_opened_for_wri
                 assert store.episodes() == reader.episodes() == episodes
                 assert [bits(row) for row in store.transitions()] == transitions
                 assert store.expected_of(4) is None
-                assert store.header == header | {"format_version": 6 if writing else 2}
+                assert store.header == header | {"format_version": 7 if writing else 2}
             if not writing:
                 assert (directory / "run.sqlite").read_bytes() == before
     for table in ("plans", "episodes"):
@@ -385,18 +388,22 @@ def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, hasty: P
         assert getattr(settings, name) == getattr(QUICK, name)
 
 
-def test_run_of_format_5_goes_on_without_a_trend(tmp_path: Path, whole: Path) -> None:
-    """Its settings do not speak of trends: there were none."""
+@pytest.mark.parametrize(("version", "missing"), [(5, ("linear", "mirror")), (6, ("mirror",))])
+def test_older_run_goes_on_without_trend_and_mirror(
+    tmp_path: Path, whole: Path, version: int, missing: tuple[str, ...]
+) -> None:
+    """Its settings do not speak of them: there were none."""
 
     def older(header: dict[str, Any]) -> None:
-        header["format_version"] = 5
-        assert header["settings"]["model"].pop("linear") is False
+        header["format_version"] = version
+        for name in missing:
+            assert header["settings"]["model"].pop(name) is False
 
     directory = with_header(cut_short(whole, tmp_path / "run", 40), older)
     with RunStore.open(directory, writing=False) as store:
-        assert store.header["settings"]["model"]["linear"] is False
+        assert [store.header["settings"]["model"][name] for name in missing] == [False] * len(missing)
     assert gone_on(directory, short_car()).transitions == recorded(whole).transitions
-    assert version_of(directory) == 5
+    assert version_of(directory) == version
 
 
 def test_command_line_goes_on_with_a_run_of_format_1(hasty: Path) -> None:
@@ -404,7 +411,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(hasty: Path) -> None:
     ran = run("resume", str(hasty), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["transitions"] == 30
-    assert version_of(hasty) == 6
+    assert version_of(hasty) == 7
     with GPRMax.resume(hasty, car(), writing=False) as learner:
         assert learner.num_timesteps == 30
 
@@ -414,7 +421,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(hasty: Path) -> None:
 
 def test_agent_file_of_format_1_is_refused_with_what_to_do() -> None:
     file = FORMAT_1 / "agent.optimist"
-    with pytest.raises(ValueError, match="must be of format 4; got 1 in") as told:
+    with pytest.raises(ValueError, match="must be of format 5; got 1 in") as told:
         GPRMax.load(file, env=car())
     said = str(told.value)
     assert str(file) in said

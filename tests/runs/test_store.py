@@ -97,7 +97,7 @@ def test_types_of_a_transition_survive(new: Path) -> None:
 def test_header_comes_back_with_the_format_version(new: Path) -> None:
     filled(new)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 6}
+        assert store.header == HEADER | {"format_version": 7}
 
 
 def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Path) -> None:
@@ -105,7 +105,7 @@ def test_wanted_episodes_are_remembered_and_leave_the_rest_of_the_header(new: Pa
         store.want(4)
         store.want(7)
     with RunStore.open(new, writing=False) as store:
-        assert store.header == HEADER | {"format_version": 6, "episodes": 7}
+        assert store.header == HEADER | {"format_version": 7, "episodes": 7}
 
 
 def test_episodes_come_back_in_order(new: Path) -> None:

@@ -120,7 +120,7 @@ PRESETS: dict[str, AgentSettings] = {
         knownness="gp-variance",
         first_plans=(),
         replan_every=50,
-        model=GPSettings(kind="per-action", subset=150, linear=False),
+        model=GPSettings(kind="per-action", subset=150, linear=False, mirror=False, max_basis=1000),
         grid=Discretisation(hold=1),
         planning=PlanningOptions(depth=0, rehearse=False),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -214,6 +214,7 @@ def _result(store: RunStore, directory: Path) -> dict[str, Any]:
         "plan_seconds": round(sum(row["predict_seconds"] + row["plan_seconds"] for row in plans), 3),
         "mean_uncertainty": plans[-1]["mean_uncertainty"] if plans else 1.0,
         "rehearsal": plans[-1]["rehearsal"] if plans else {},
+        "mirror": plans[-1]["model"].get("mirror") if plans else None,
     }
 
 
@@ -227,12 +228,21 @@ def _print_end(result: dict[str, Any], problem: Problem) -> None:
     print(f"  {result['transitions']} transitions{planned if result['plans'] else ''}")
     if "layout" in result["rehearsal"]:
         print(f"  {_rehearsed(result['rehearsal'])}")
+    if result["mirror"]:
+        print(f"  {_mirrored(result['mirror'], problem.axis_names)}")
     if result["outside"]:
         print(f"  {result['outside']} observations lay outside the task's box; the plan saw them at its edge")
     if "plot" in result:
         print(f"  picture: {result['plot']}")
     run = _again(result["run"], problem.source)
     print(f"  look again: optimist evaluate {run}; go on: optimist resume {run} --episodes N")
+
+
+def _mirrored(signs: Sequence[int], names: Sequence[str]) -> str:
+    """Which coordinates turn round in the mirror in which the system was found to do the same."""
+    turned = [name for name, sign in zip(names, signs, strict=False) if sign < 0]
+    controls = "and controls " if min(signs[len(names) :], default=1) < 0 else ""
+    return f"it does the same in a mirror: {', '.join(turned)} {controls}turn round"
 
 
 def _rehearsed(said: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ def predict_rows(
     bias_variance,
     slope_variance,
     points_of_basis,  # [m, p], not projected
-    reduction,  # [m, m], or [0, 0]: no variance is asked for
+    reduction,  # [r, r], of the first r, or [0, 0]: no variance is asked for
     mean,  # out [n]
     explained,  # out [n], what of the prior variance is explained
     lengths,  # out [n], squares of features
@@ -74,7 +74,7 @@ def predict_rows(
         mean[i] = total
         if reduction.shape[0]:
             along[:] = 0.0
-            for j in range(basis.shape[0]):
+            for j in range(reduction.shape[0]):
                 for c in range(along.size):
                     along[c] += cross[j] * reduction[j, c]
             total = 0.0

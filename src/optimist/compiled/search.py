@@ -1,4 +1,4 @@
-"""The tree of all action sequences from a state through a flow: grown forwards, valued backwards.
+"""The tree of all action sequences from a state through a flow: grown forwards, valued backwards. And a beam.
 
 Nodes of a tree lie level by level, without the root: level 1 has A nodes, level 2 A^2, and the children of
 the k-th node of a level are A k to A k + A - 1 of the next.
@@ -6,6 +6,7 @@ the k-th node of a level are A k to A k + A - 1 of the next.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from optimist.compiled.interpolation import follow
@@ -74,3 +75,49 @@ def value_backwards(rewards, ended, uncertainty, futures, discount, optimistic_v
             last = first
         for a in range(n_actions):
             out[k, a] = futures[k, a]
+
+
+@njit(nogil=True, cache=True)
+def carry(
+    totals,  # [n, m], earned so far; -inf: there is no such path
+    counts,  # [n, m], how much of what follows counts
+    firsts,  # [n, m], the first action of each path; -1: it has none yet
+    states,  # [n, m * n_actions, d], where every action leads
+    rewards,  # [n, m * n_actions]
+    ended,  # [n, m * n_actions]
+    uncertainty,  # [n, m * n_actions], or of a single row: all is known
+    futures,  # [n, m * n_actions]
+    discount,
+    optimistic_value,
+    n_actions,
+    over,  # in and out [n, n_actions], the best that ended, by its first action
+    worth,  # scratch [m * n_actions]
+    kept,  # out, as `totals`, `counts`, `firsts`, `states` of the next level, and what each is worth
+):
+    """One level of a beam: the best of what every path may become. Of equals the first."""
+    next_totals, next_counts, next_firsts, next_states, next_worth = kept
+    sure = uncertainty.shape[0] == 0
+    for k in range(totals.shape[0]):
+        for j in range(worth.size):
+            i = j // n_actions
+            first = firsts[k, i] if firsts[k, i] >= 0 else j
+            unsure = 0.0 if sure else uncertainty[k, j]
+            gained = (1.0 - unsure) * rewards[k, j] + unsure * optimistic_value
+            value = totals[k, i] + counts[k, i] * gained
+            if ended[k, j]:
+                over[k, first] = max(over[k, first], value)
+                worth[j] = np.inf
+            else:
+                worth[j] = -(value + counts[k, i] * (1.0 - unsure) * discount * futures[k, j])
+        order = np.argsort(worth, kind="mergesort")
+        for place in range(next_totals.shape[1]):
+            j = order[place]
+            i = j // n_actions
+            unsure = 0.0 if sure else uncertainty[k, j]
+            gained = (1.0 - unsure) * rewards[k, j] + unsure * optimistic_value
+            alive = worth[j] < np.inf
+            next_totals[k, place] = totals[k, i] + counts[k, i] * gained if alive else -np.inf
+            next_counts[k, place] = counts[k, i] * (1.0 - unsure) * discount if alive else 0.0
+            next_firsts[k, place] = firsts[k, i] if firsts[k, i] >= 0 else j
+            next_worth[k, place] = -worth[j]
+            next_states[k, place] = states[k, j]

@@ -27,7 +27,7 @@ The factor analysis metric is no product over axes: it is evaluated plainly, by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,13 +73,18 @@ def evaluate_on_grid(
         mean += trend.along(trend.coefficients.T @ weights)
     if not with_variance:
         return mean.reshape(-1), None
-    prior = prior_on_grid(hyper, inputs, grid, control)
+    prior, judging = prior_on_grid(hyper, inputs, grid, control), posterior.judging
+    count = len(judging.basis)
+    if count < len(posterior.basis):
+        tables = [table[:, :count] for table in tables]
+        left, right = left[:, :count], right[:, :count]
+        trend = None if trend is None else replace(trend, coefficients=trend.coefficients[:count])
     for bound in BOUNDS:
-        explained = _explained(posterior, tables[:half], tables[half:], left, right, bound, trend)
-        if _right(posterior, left, right, explained, trend, prior):
+        explained = _explained(judging, tables[:half], tables[half:], left, right, bound, trend)
+        if _right(judging, left, right, explained, trend, prior):
             break
     else:
-        explained = _explained_plainly(posterior, left, right, trend)
+        explained = _explained_plainly(judging, left, right, trend)
     return mean.reshape(-1), bounded_variance(explained.reshape(-1), prior)
 
 

@@ -8,11 +8,14 @@ decomposition, A = s^2 I + G^T G:
     w = L^-T A^-1 G^T y,      H H^T = L^-T (I - s^2 A^-1) L^-1
 
 Exact (RW Alg. 2.1): K + s^2 I = L L^T, w = K^-1 y, H = L^-T. With a full basis the two agree.
+
+Variances cost the square of the basis, means do not. Of a long basis only the first points, which explain
+most, are asked for variances: a little more is called unsure than is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +30,7 @@ from optimist.gp.inputs import Inputs
 BLOCK = 8192
 FIRST_JITTER = 1e-12  # relative to the mean diagonal; ten times more at every further attempt
 MAX_ATTEMPTS = 12
+MOST_REDUCED = 300  # basis points that variances are found with
 NONE = np.empty((0, 0))
 
 
@@ -37,7 +41,7 @@ class Posterior:
     hyperparameters: Hyperparameters
     basis: FloatArray  # [m, p], features of the basis points
     weights: FloatArray  # [m], w
-    reduction: FloatArray  # [m, m], H; in C order always: the order of rounding depends on it
+    reduction: FloatArray  # [r, r], H of the first r; in C order always: the order of rounding depends on it
     jitter: float  # what had to be added to a diagonal for its Cholesky decomposition, relative; mostly 0
 
     def mean(self, features: FloatArray) -> FloatArray:
@@ -55,9 +59,15 @@ class Posterior:
             rows = slice(first, first + BLOCK)
             cross = covariance(features[rows], self.basis, self.hyperparameters)
             mean[rows] = cross @ self.weights
-            explained = cross @ self.reduction
+            explained = cross[:, : len(self.reduction)] @ self.reduction
             variance[rows] = np.einsum("ij,ij->i", explained, explained)
         return mean, bounded_variance(variance, self.hyperparameters.prior_at(squares(features)))
+
+    @property
+    def judging(self) -> Posterior:
+        """Of the basis only what variances are found with."""
+        count = len(self.reduction)
+        return replace(self, basis=self.basis[:count], weights=self.weights[:count])
 
     @cached_property
     def projected(self) -> FloatArray:
@@ -98,17 +108,23 @@ def bounded_variance(explained: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def projected_posterior(
-    features: FloatArray, targets: FloatArray, hyper: Hyperparameters, basis: Basis
+    features: FloatArray, targets: FloatArray, hyper: Hyperparameters, basis: Basis, *, copies: int = 1
 ) -> Posterior:
-    """Subset of regressors with projected-process variance, given a basis of the rows of `features`."""
+    """Subset of regressors with projected-process variance, given a basis of the rows of `features`.
+
+    Where every row is one of so many `copies`, they share their noise, which then does not average out.
+    """
     factor = basis.factor
     lower = np.tril(factor[basis.pivots])  # L
-    noise = hyper.noise_variance
+    noise = copies * hyper.noise_variance
     inner = factor.T @ factor
     inner[np.diag_indices_from(inner)] += noise  # A
     inner_factor, jitter = sturdy_cholesky(inner)
     coefficients = cho_solve((inner_factor, True), factor.T @ targets)
     weights = solve_triangular(lower, coefficients, lower=True, trans=1)
+    if len(inner) > MOST_REDUCED:
+        lower, inner = (matrix[:MOST_REDUCED, :MOST_REDUCED] for matrix in (lower, inner))
+        inner_factor, jitter = sturdy_cholesky(inner)
     inner_inverse = cho_solve((inner_factor, True), np.eye(len(inner)))
     known = np.eye(len(inner)) - noise * inner_inverse  # eigenvalues in [0, 1)
     known_factor, more_jitter = sturdy_cholesky(0.5 * (known + known.T))

@@ -21,7 +21,7 @@ from optimist.models.knownness import FINE
 from optimist.models.model import Model
 
 POINTS_PER_AXIS = 10
-MOST_POINTS = 2000
+MOST_POINTS = 1000
 CHOICE_SEED = 0
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
@@ -23,11 +22,13 @@ from optimist.models.gp_dynamics import (
     GPSettings,
 )
 from optimist.models.knownness import KNOWNNESS
+from optimist.models.mirrors import Asked, Mirror, mirrors
 from optimist.models.model import Arrays, Document, Packed
 from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
-from optimist.models.regressor import Regressor, fit_regressor
+from optimist.models.regressor import Data, Regressor, fit_regressor
 from optimist.models.stops import Stop, far_from, find_stops, find_turns, place_all
 from optimist.task import Task
+from optimist.threads import shared
 from optimist.transitions import Transitions
 
 SURE, MISFIT = 4.0, 0.1  # deviations, and share of a usual displacement: what is off by more touched a stop
@@ -155,21 +156,26 @@ class _Fit:
         box, controls, settings, previous = self.box, self.controls, self.settings, self.previous
         states, actions = self.transitions.states, self.transitions.actions
         displacements = box.displacement(states, self.transitions.next_states)
-        inputs = Inputs.spanning(box, states[kept.any(axis=1)])
         points = states
         if settings.joint:
-            inputs = inputs.with_controls(controls)
             groups = [np.ones(len(actions), dtype=np.bool_)]
             points = np.hstack([states, self.transitions.controls(controls)])
         else:
             groups = [np.asarray(actions == action) for action in range(len(controls))]
+        mirror, learned_from = self._mirror(points, displacements, kept), points[kept.any(axis=1)]
+        if mirror is not None:
+            learned_from = np.concatenate([learned_from, mirror.image(learned_from)])
+        inputs = Inputs.spanning(box, learned_from[:, : box.n_dims])
+        inputs = inputs.with_controls(controls) if settings.joint else inputs
 
         def fit_axis(number: int, axis: int, rows: BoolArray) -> Regressor:
             before = previous.regressors[number] if previous is not None else None
             stream = np.random.default_rng([self.seed, FIT_STREAM, number, axis, int(rows.sum())])
+            seen = Data(points[rows], displacements[rows, axis])
+            if mirror is not None:
+                seen = seen.mirrored(mirror.image(seen.points), float(mirror.signs[axis]))
             return fit_regressor(
-                points[rows],
-                displacements[rows, axis],
+                seen,
                 inputs,
                 settings,
                 before[axis] if before is not None else None,
@@ -181,13 +187,24 @@ class _Fit:
             rows = kept & members[:, np.newaxis]
             if not rows.any(axis=0).all():
                 return None  # of some coordinate nothing was seen
-            return tuple(fit_axis(number, axis, rows[:, axis]) for axis in range(box.n_dims))
+            return tuple(shared(lambda axis: fit_axis(number, axis, rows[:, axis]), range(box.n_dims)))
 
-        # A few hundred points are too few to share: two BLAS threads take three times as long as one.
-        with threadpool_limits(1, user_api="blas"):
-            regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
+        regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
         model = box, controls, settings, self.knownness, regressors
-        return GPDynamics(*model, self.transitions, stops)
+        return GPDynamics(*model, self.transitions, stops, mirror)
+
+    def _mirror(self, points: FloatArray, displacements: FloatArray, kept: BoolArray) -> Mirror | None:
+        """The mirror that all speaks for by what was known before, looked for when hyperparameters are."""
+        previous = self.previous
+        if previous is None or not (self.settings.joint and self.settings.mirror):
+            return None
+        before = previous.regressors[0]
+        if before is None or not kept.any(axis=0).all():
+            return None
+        asked = Asked(before, points, displacements, kept)
+        if self._grown(previous, kept):
+            return asked.best(list(mirrors(self.box, self.controls)))
+        return asked.best([] if previous.mirror is None else [previous.mirror])
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +240,9 @@ class GPLearner:
             for number, group in enumerate(self._checked(arrays, said, transitions))
         )
         stops = tuple(Stop(*stop.model_dump().values()) for stop in said.stops)
+        mirror = None if said.mirror is None else Mirror.of(said.mirror, self.box, self.controls)
         model = self.box, self.controls, self.settings, self.knownness, regressors
-        return GPDynamics(*model, transitions, stops)
+        return GPDynamics(*model, transitions, stops, mirror)
 
     def _checked(self, arrays: Arrays, said: ModelSaid, seen: Transitions) -> list[list[Document] | None]:
         """The numbers of every process, per group and coordinate."""
@@ -240,6 +258,9 @@ class GPLearner:
             if stop.axis >= box.n_dims or not box.low[stop.axis] < stop.place < box.high[stop.axis]:
                 raise ValueError(f"A stop of `knowledge.model` must be inside the box; got {stop.place}.")
         n_controls = self.controls.shape[1] if joint else 0
+        if said.mirror is not None and not (joint and len(said.mirror) == box.n_dims + n_controls):
+            raise ValueError("`knowledge.model.mirror` must have a sign for each coordinate; got others.")
+        copies = 1 if said.mirror is None else 2
         periodic = np.append(box.periodic, np.zeros(n_controls, dtype=np.bool_))
         largest = np.abs(box.displacement(seen.states, seen.next_states)).max(axis=0, initial=0.0)
         names: set[str] = set()
@@ -247,6 +268,6 @@ class GPLearner:
             for axis, one in enumerate(group or ()):
                 settings = self.settings
                 fits = settings.metric, settings.linear, settings.max_basis, len(seen), float(largest[axis])
-                names |= check_regressor(one, f"{number}.{axis}", arrays, Seen(periodic, *fits))
+                names |= check_regressor(one, f"{number}.{axis}", arrays, Seen(periodic, *fits, copies))
         require_no_more(arrays, names)
         return said.regressors

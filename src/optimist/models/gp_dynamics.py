@@ -37,12 +37,14 @@ from optimist.grid import Grid
 from optimist.models.edges import usable, usual_move
 from optimist.models.jolts import Jolts, learn_jolts
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
+from optimist.models.mirrors import Mirror
 from optimist.models.model import Arrays, Document, Model, ModelSettings, Packed
 from optimist.models.regressor import NOISE_DEVIATIONS, Regressor, RegressorSettings
 from optimist.models.sensing import Slopes, ToldApart, told_apart
 from optimist.models.stops import Stop, reaches
 from optimist.models.uneven import Uneven, find_uneven
 from optimist.steps import Successors
+from optimist.threads import shared
 from optimist.transitions import Transition, Transitions
 
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
@@ -53,6 +55,7 @@ class GPSettings(ModelSettings, RegressorSettings):
 
     learner: Literal["gp"] = "gp"
     kind: Literal["joint", "per-action"] = "joint"  # one process per coordinate over (state, control), or ...
+    mirror: bool = True  # look whether the system does the same in a mirror; joint processes only
 
     @property
     def joint(self) -> bool:
@@ -74,6 +77,7 @@ class GPDynamics:
     regressors: tuple[tuple[Regressor, ...] | None, ...]  # [n_actions] or [1] joint, each [d]; None: no data
     seen: Transitions  # all, those left out too
     stops: tuple[Stop, ...] = ()  # where something holds the system inside the box
+    mirror: Mirror | None = None  # what was seen was learned from a second time, as its image
 
     def predict(self, states: FloatArray, controls: FloatArray) -> FloatArray:
         """Successors of `states` [n, d] under `controls` [n, k] or [1, k].  [n, d]
@@ -126,11 +130,14 @@ class GPDynamics:
         n_actions, rule = len(self.controls), KNOWNNESS[self.knownness]
         next_states = np.empty((n_actions, grid.n_nodes, grid.n_dims))
         uncertainty = np.empty((n_actions, grid.n_nodes))
-        nodes = grid.nodes
-        for action in range(n_actions):
+        nodes, _ = grid.nodes, self.jolts  # found once, not by each thread
+
+        def fill(action: int) -> None:
             next_states[action] = nodes
             uncertainty[action] = self._fill(action, grid, rule, next_states[action])
             next_states[action] = self._held(nodes, next_states[action])
+
+        shared(fill, range(n_actions))
         return Successors(next_states, uncertainty)
 
     def _held(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> FloatArray:
@@ -274,6 +281,7 @@ class GPDynamics:
             **({} if self.noise is None else {"noise": self.noise.tolist()}),
             **({} if self.sensors is None else {"sensors": self.sensors.tolist()}),
             **({} if self.uneven is None else {"uneven": self.uneven.weights.tolist()}),
+            **self._turned(),
         }
 
     def pack(self) -> Packed:
@@ -284,7 +292,11 @@ class GPDynamics:
             for number, group in enumerate(self.regressors)
         ]
         stops = [asdict(stop) for stop in self.stops]
-        return arrays, {"regressors": packed} | ({"stops": stops} if stops else {})
+        return arrays, {"regressors": packed} | ({"stops": stops} if stops else {}) | self._turned()
+
+    def _turned(self) -> Document:
+        """Which coordinates turn round in the mirror, if there is one."""
+        return {} if self.mirror is None else {"mirror": self.mirror.signs.astype(int).tolist()}
 
 
 def untroubled(model: Model, box: Box, seen: Transitions) -> BoolArray:

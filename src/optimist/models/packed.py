@@ -15,6 +15,7 @@ from optimist.given import brief
 from optimist.gp.covariance import Hyperparameters, Metric, n_parameters
 from optimist.gp.evidence import N_SCALARS, unpack
 from optimist.gp.inputs import Inputs
+from optimist.gp.posterior import MOST_REDUCED
 from optimist.models.model import Arrays
 
 WIDEST = 4.0  # times the largest displacement: no mean and no spread of displacements is wider
@@ -53,6 +54,7 @@ class ModelSaid(Said):
 
     regressors: list[list[dict[str, Any]] | None]
     stops: list[StopSaid] = Field(default=[], max_length=2 * MAX_DIMS)
+    mirror: list[Literal[-1, 1]] | None = None  # which coordinates of states and controls turn round
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,7 @@ class Seen:
     max_basis: int
     n_transitions: int
     largest: float  # displacement, in size
+    copies: int  # of every transition, its image in a mirror too
 
 
 def check_regressor(document: Any, prefix: str, arrays: Arrays, seen: Seen) -> set[str]:
@@ -94,11 +97,11 @@ def check_regressor(document: Any, prefix: str, arrays: Arrays, seen: Seen) -> s
     names = _check_hyperparameters(said, prefix, arrays, unpack(parameters, seen.metric, axes))
     basis = arrays.get(f"{prefix}.basis", np.empty(0))
     count = len(basis) if basis.ndim else 0
-    if not 1 <= count <= min(seen.max_basis, said.n_data):
+    if not 1 <= count <= min(seen.max_basis, seen.copies * said.n_data):
         raise ValueError(f"The basis of the process {prefix} must be some of its data; got {count} points.")
     array("basis", count, n_features)
     array("weights", count)
-    array("reduction", count, count)
+    array("reduction", *[min(count, MOST_REDUCED)] * 2)
     own = {"centres", "scales", "periodic", "parameters", "basis", "weights", "reduction"}
     return {f"{prefix}.{name}" for name in own | names}
 

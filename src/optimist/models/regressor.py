@@ -38,7 +38,7 @@ class RegressorSettings(Settings):
         300  # points the likelihood is optimised on, drawn at random
     )
     linear: bool = True  # a linear trend besides; the paper has none
-    max_basis: Count = 1000
+    max_basis: Count = 500
     basis_tolerance: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = (
         1e-2  # times the noise variance; see `gp.basis`
     )
@@ -136,9 +136,34 @@ class Regressor:
         return mean
 
 
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What one process learns from."""
+
+    points: FloatArray  # [n, k], raw inputs
+    targets: FloatArray  # [n], displacements
+    copies: int = 1  # how often each transition is among them, its image in a mirror too
+
+    def mirrored(self, images: FloatArray, sign: float) -> Data:
+        """With the image of every point behind, which moves the same way or the other."""
+        both = np.concatenate([self.targets, sign * self.targets])
+        return Data(np.concatenate([self.points, images]), both, 2 * self.copies)
+
+    def __len__(self) -> int:
+        """Transitions."""
+        return len(self.targets) // self.copies
+
+    def some(self, count: int, stream: np.random.Generator) -> Data:
+        """At most `count` of them, drawn at random; images stay with what they are images of."""
+        if len(self.targets) <= count:
+            return self
+        rows = stream.choice(len(self), count // self.copies, replace=False)
+        rows = np.concatenate([rows + copy * len(self) for copy in range(self.copies)])
+        return Data(self.points[rows], self.targets[rows], self.copies)
+
+
 def fit_regressor(
-    points: FloatArray,
-    targets: FloatArray,
+    seen: Data,
     inputs: Inputs,
     settings: RegressorSettings,
     previous: Regressor | None,
@@ -146,41 +171,37 @@ def fit_regressor(
     *,
     unit: float = 1.0,
 ) -> Regressor:
-    """From raw inputs [n, k] and displacements [n]: refitted if the data grew enough, else reconditioned.
+    """From what was seen: refitted if the data grew enough, else reconditioned.
 
     `inputs` is the scaling to take when hyperparameters are looked for; a recondition keeps the previous.
     `unit` is the scale of targets that are all zero, which tell nothing of their own.
     """
-    if previous is not None and len(targets) < settings.refit_growth * previous.n_fitted:
-        return _conditioned(points, targets, settings, previous)
-    mean, scale = _standardisation(targets, unit)
-    rows = np.arange(len(targets))
-    if len(targets) > settings.subset:
-        rows = stream.choice(len(targets), settings.subset, replace=False)
+    if previous is not None and len(seen) < settings.refit_growth * previous.n_fitted:
+        return _conditioned(seen, settings, previous)
+    mean, scale = _standardisation(seen.targets, unit)
+    some = seen.some(settings.subset, stream)
     warm = None if previous is None else _rescaled(previous, inputs, settings.metric)
     fit = fit_hyperparameters(
-        inputs.features(points[rows]),
-        (targets[rows] - mean) / scale,
+        inputs.features(some.points),
+        (some.targets - mean) / scale,
         inputs.axes,
         settings.metric,
         warm,
         linear=settings.linear,
     )
     posterior = Posterior(fit.hyperparameters, np.empty((0, 0)), np.empty(0), np.empty((0, 0)), 0.0)
-    fitted = Regressor(inputs, posterior, mean, scale, fit.parameters, len(targets), 0, basis_cut=False)
-    return _conditioned(points, targets, settings, fitted)
+    fitted = Regressor(inputs, posterior, mean, scale, fit.parameters, len(seen), 0, basis_cut=False)
+    return _conditioned(seen, settings, fitted)
 
 
-def _conditioned(
-    points: FloatArray, targets: FloatArray, settings: RegressorSettings, fitted: Regressor
-) -> Regressor:
+def _conditioned(seen: Data, settings: RegressorSettings, fitted: Regressor) -> Regressor:
     """The posterior given all data, with the hyperparameters and scalings of `fitted`."""
-    features = fitted.inputs.features(points)
+    features = fitted.inputs.features(seen.points)
     hyper = fitted.posterior.hyperparameters
     basis = choose_basis(features, hyper, max_basis=settings.max_basis, tolerance=settings.basis_tolerance)
-    standardised = (targets - fitted.target_mean) / fitted.target_scale
-    posterior = projected_posterior(features, standardised, hyper, basis)
-    return replace(fitted, posterior=posterior, n_data=len(targets), basis_cut=basis.cut)
+    standardised = (seen.targets - fitted.target_mean) / fitted.target_scale
+    posterior = projected_posterior(features, standardised, hyper, basis, copies=seen.copies)
+    return replace(fitted, posterior=posterior, n_data=len(seen), basis_cut=basis.cut)
 
 
 def _standardisation(targets: FloatArray, unit: float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.gp.inputs import Inputs
 from optimist.models.ends import learn_ends
-from optimist.models.regressor import RegressorSettings, fit_regressor
+from optimist.models.regressor import Data, RegressorSettings, fit_regressor
 from optimist.task import Terminal
 from optimist.transitions import Transitions
 
@@ -165,10 +165,10 @@ def _process(
     kept = np.arange(len(paid)) % FOLDS != 0
     stream = np.random.default_rng([STREAM, len(paid)])
     with threadpool_limits(1, user_api="blas"):
-        some = fit_regressor(points[kept], paid[kept], inputs, PROCESS, None, stream)
+        some = fit_regressor(Data(points[kept], paid[kept]), inputs, PROCESS, None, stream)
         missed = some.mean(points[~kept]) - paid[~kept]
         whole = replace(some, n_fitted=len(paid))  # keeps its hyperparameters
-        whole = fit_regressor(points, paid, inputs, PROCESS, whole, stream)
+        whole = fit_regressor(Data(points, paid), inputs, PROCESS, whole, stream)
     error = float(np.sqrt((missed**2).mean()) / (paid.max() - paid.min()))
     return "smooth", lambda states, controls, _: whole.mean(np.hstack([states, controls])), False, error
 

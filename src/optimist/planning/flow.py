@@ -96,6 +96,19 @@ class Flow:
         """Where every action leads.  [n, n_actions, d], [n, n_actions]"""
         return Successors(*self._follow(states, (0, self.n_actions)))
 
+    def valued(self, states: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The same, and of where it leads what padded `values` of this grid say.  [n, n_actions]"""
+        states = self.grid.checked(states)
+        shape = (len(states), self.n_actions)
+        next_states, uncertainty, futures = (
+            np.empty((*shape, self.grid.n_dims)),
+            np.empty(shape),
+            np.empty(shape),
+        )
+        every = (0, self.n_actions)
+        follow(states, *self.geometry, every, values, self.strides, next_states, uncertainty, futures)
+        return next_states, uncertainty, futures
+
     def uncertainty(self, states: FloatArray) -> FloatArray:
         """Of every action, interpolated.  [n, n_actions]"""
         return self._follow(states, (0, self.n_actions))[1]

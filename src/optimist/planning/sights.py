@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 from optimist.arrays import Actions, BoolArray, FloatArray, IntArray
 from optimist.filtering import Filter
 from optimist.given import brief
+from optimist.planning.beam import LEVELS, Beam
 from optimist.planning.filtered import Following, Memory, believed
+from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned
 from optimist.planning.policy import Acting, Lookahead, Policy, QFunction
 from optimist.planning.rehearsal import Starts, imagine
@@ -25,6 +27,7 @@ from optimist.steps import Imagined
 from optimist.task import Task
 
 MOST_SIGHTS = 6
+MOST_STEPS = 200  # of an episode: a decision by a beam takes ten times as long as one by a tree
 MOST_REMEMBERED = 1024  # starts
 
 
@@ -64,13 +67,21 @@ class Sights:
     filtering: Filter | None = None  # of what is read in an episode; None: it is taken as it is
 
     @classmethod
-    def of(cls, made: Planned, imagined: Imagined, filtering: Filter | None = None) -> Sights:
-        """All sights up to that of the plan's own policy; only that one where its layout fixes it."""
+    def of(
+        cls, made: Planned, imagined: Imagined, filtering: Filter | None = None, *, far: bool = True
+    ) -> Sights:
+        """All sights up to that of the plan's own policy; only that one where its layout fixes it.
+
+        `far` ones, too: a beam, where episodes are short enough to be followed with it.
+        """
         policy = made.policy
         if isinstance(policy, QFunction) or made.layout.depth is not None:
             return cls(made.task, (policy,), imagined, filtering=filtering)
         depths = range(policy.depth, max(0, policy.depth - MOST_SIGHTS), -1)
         sights = tuple(policy.looking(depth) for depth in depths)
+        listed = type(policy) is Lookahead and isinstance(policy.step, Flow)
+        if far and listed and policy.depth < LEVELS and made.task.imagined_steps <= MOST_STEPS:
+            sights = (*sights, Beam.like(policy))
         return cls(made.task, sights, imagined, filtering=filtering)
 
     @property

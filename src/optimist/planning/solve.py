@@ -29,7 +29,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
-from os import cpu_count, environ
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +39,7 @@ from optimist.planning.backups import Backup, prepare
 from optimist.planning.rows import NodeRange, Rows, backwards, blocks_of
 from optimist.planning.tables import Tables
 from optimist.shown import block
+from optimist.threads import default_threads
 
 MANY_NODES = 1_500_000  # from here on, in-place sweeps read in streams too
 MAX_EVALUATIONS = 12
@@ -124,7 +124,7 @@ def solve(
         raise ValueError(f"`threads` must be at least 1; got {threads}.")
     ready = prepare(tables, backup)
     values, tolerance = _start_values(ready, start), limits.tolerance_for(ready.rewards)
-    n_threads = threads or _default_threads()
+    n_threads = threads or default_threads()
     with nullcontext() if n_threads == 1 else ThreadPoolExecutor(n_threads) as pool:
         in_place = accelerate and (ready.blur is None or ready.interpolates_values)
         sweeper = _InPlace(ready, values, pool) if in_place else _Plain(ready, values, pool)
@@ -139,12 +139,6 @@ def solve(
                 if residual <= tolerance or count >= limits.max_sweeps:
                     break
     return Plan(q_values, count, residual, residual <= tolerance)
-
-
-def _default_threads() -> int | None:
-    """As many as there are cores, unless whoever shares them among processes says otherwise."""
-    said = environ.get("OPTIMIST_THREADS", "")
-    return int(said) if said.isdigit() and int(said) > 0 else cpu_count()
 
 
 def _start_values(ready: Backup, start: FloatArray | None) -> FloatArray:

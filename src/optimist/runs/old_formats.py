@@ -2,7 +2,8 @@
 
 Format 1 had a column of plans for each thing that Gaussian processes say of themselves, and no other learner.
 Format 2 rehearsed nothing. Format 3 had no digests, changed its header in place and kept one plan for each
-number of transitions. In formats 1 to 5 processes had no linear trend, and settings did not say so.
+number of transitions. In formats 1 to 5 processes had no linear trend, in 1 to 6 no mirror, and settings did
+not say so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from optimist.runs.chain import Row, link
 from optimist.runs.errors import UnreadableError
 from optimist.runs.tables import TABLES
 
-WITH_TRENDS = 6  # the format that has linear trends
+SINCE = {"linear": 6, "mirror": 7}  # the formats that have linear trends, and mirrors
 
 
 def read_old(connection: sqlite3.Connection, version: int) -> dict[str, list[Row]]:
@@ -45,8 +46,9 @@ def modern(header: dict[str, Any], version: int) -> dict[str, Any]:
     if isinstance(model, dict):
         if version == 1:
             model.setdefault("learner", "gp")
-        if version in range(1, WITH_TRENDS) and model.get("learner") == "gp":
-            model.setdefault("linear", False)
+        for name, since in SINCE.items():
+            if version in range(1, since) and model.get("learner") == "gp":
+                model.setdefault(name, False)
     if version in (1, 2) and settings and settings.get("planning") is not None:
         settings["planning"].setdefault("rehearse", False)
     return header

@@ -1,4 +1,4 @@
-"""The tables of a record (format 6), and how rows are added to them: at their end, chained, never changed."""
+"""The tables of a record (format 7), and how rows are added to them: at their end, chained, never changed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import NamedTuple
 from optimist.runs.chain import Row, genesis, link
 from optimist.runs.errors import OvertakenError
 
-FORMAT_VERSION = 6
-# formats with digests, read and written as they are: 4 knew no controls but listed ones, 5 no linear trends
-CHAINED = (4, 5, 6)
+FORMAT_VERSION = 7
+# formats with digests, read and written as they are: 4 knew no controls but listed ones, 5 no linear trends,
+# 6 no mirrors
+CHAINED = (4, 5, 6, 7)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,32 @@
+"""Threads: how many there may be, and work shared among them. What comes of it does not depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count, environ
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def default_threads() -> int:
+    """As many as there are cores, unless whoever shares them among processes says otherwise."""
+    said = environ.get("OPTIMIST_THREADS", "")
+    return int(said) if said.isdigit() and int(said) > 0 else cpu_count() or 1
+
+
+def shared(work: Callable[[T], R], given: Sequence[T]) -> list[R]:
+    """What `work` makes of each, in order, several at a time; BLAS has one thread for each of them.
+
+    A few hundred points are too few to share: two BLAS threads take three times as long as one.
+    """
+    count = min(default_threads(), len(given))
+    with threadpool_limits(1, user_api="blas"):
+        if count <= 1:
+            return [work(one) for one in given]
+        with ThreadPoolExecutor(count) as pool:
+            return list(pool.map(work, given))
