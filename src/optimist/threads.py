@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from os import cpu_count, environ
+from threading import Lock
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -19,14 +21,35 @@ def default_threads() -> int:
     return int(said) if said.isdigit() and int(said) > 0 else cpu_count() or 1
 
 
-def shared(work: Callable[[T], R], given: Sequence[T]) -> list[R]:
-    """What `work` makes of each, in order, several at a time; BLAS has one thread for each of them.
+def shared(work: Callable[[T], R], given: Sequence[T], *, most: int | None = None) -> list[R]:
+    """What `work` makes of each, in order, several at a time (`most`); BLAS has one thread for each of them.
 
     A few hundred points are too few to share: two BLAS threads take three times as long as one.
     """
-    count = min(default_threads(), len(given))
-    with threadpool_limits(1, user_api="blas"):
+    count = min(default_threads(), len(given), most or len(given))
+    with single_blas():
         if count <= 1:
             return [work(one) for one in given]
         with ThreadPoolExecutor(count) as pool:
             return list(pool.map(work, given))
+
+
+_LOCK = Lock()
+_WITHIN: list[threadpool_limits] = []  # of whoever came first
+_COUNT = [0]  # how many are within
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """One thread for BLAS, as long as anybody wants it: the limit is the whole process's."""
+    with _LOCK:
+        if not _COUNT[0]:
+            _WITHIN.append(threadpool_limits(1, user_api="blas"))
+        _COUNT[0] += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _COUNT[0] -= 1
+            if not _COUNT[0]:
+                _WITHIN.pop().restore_original_limits()

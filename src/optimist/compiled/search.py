@@ -85,7 +85,7 @@ def carry(
     states,  # [n, m * n_actions, d], where every action leads
     rewards,  # [n, m * n_actions]
     ended,  # [n, m * n_actions]
-    uncertainty,  # [n, m * n_actions], or of a single row: all is known
+    uncertainty,  # [n, m * n_actions], or [0, 0]: all is known
     futures,  # [n, m * n_actions]
     discount,
     optimistic_value,

@@ -143,21 +143,22 @@ def fit_hyperparameters(
     warm_start: FloatArray | None = None,
     *,
     linear: bool = False,
+    copies: int = 1,
 ) -> Fit:
     """Maximise evidence times priors, from the default start or, if given, from a warm one; the better.
 
-    `linear`: with a trend besides.
+    `linear`: with a trend besides. Of every transition there are so many `copies` among the points.
     """
     data = _Data(features, targets, axes, metric, linear)
     starts = [default_parameters(metric, axes, linear=linear)]
     if warm_start is not None and len(targets) > FEW:  # few say where to begin, much more quickly
         rows = np.linspace(0, len(targets) - 1, FEW).astype(np.intp)
         rough = _search(replace(data, features=features[rows], targets=targets[rows]), starts[0])
-        starts = [max(warm_start, rough.parameters, key=lambda start: -_objective(data)(start)[0])]
+        starts = [min(warm_start, rough.parameters, starts[0], key=lambda start: _objective(data)(start)[0])]
     elif warm_start is not None:
         starts.insert(0, warm_start)
     found = max((_search(data, start) for start in starts), key=lambda fit: fit.log_posterior)
-    if found.parameters[2] < NOISE[3] - AT_BOUND or len(targets) < MANY:
+    if found.parameters[2] < NOISE[3] - AT_BOUND or len(targets) < copies * MANY:
         return found
     wide = [_search(data, start, most_noise=MOST_NOISE) for start in (found.parameters, starts[-1])]
     return max((found, *wide), key=lambda fit: fit.log_posterior)

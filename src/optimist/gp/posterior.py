@@ -124,7 +124,8 @@ def projected_posterior(
     weights = solve_triangular(lower, coefficients, lower=True, trans=1)
     if len(inner) > MOST_REDUCED:
         lower, inner = (matrix[:MOST_REDUCED, :MOST_REDUCED] for matrix in (lower, inner))
-        inner_factor, jitter = sturdy_cholesky(inner)
+        inner_factor, again = sturdy_cholesky(inner)
+        jitter = max(jitter, again)
     inner_inverse = cho_solve((inner_factor, True), np.eye(len(inner)))
     known = np.eye(len(inner)) - noise * inner_inverse  # eigenvalues in [0, 1)
     known_factor, more_jitter = sturdy_cholesky(0.5 * (known + known.T))

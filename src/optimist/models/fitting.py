@@ -7,6 +7,7 @@ steps far from them says first which of the others they had a hand in.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from optimist.models.gp_dynamics import (
     GPSettings,
 )
 from optimist.models.knownness import KNOWNNESS
-from optimist.models.mirrors import Asked, Mirror, mirrors
+from optimist.models.mirrors import Asked, Mirror, mirrors, same
 from optimist.models.model import Arrays, Document, Packed
 from optimist.models.packed import ModelSaid, Seen, check_regressor, require_no_more
 from optimist.models.regressor import Data, Regressor, fit_regressor
@@ -153,35 +154,43 @@ class _Fit:
 
     def __call__(self, kept: BoolArray, stops: tuple[Stop, ...] = ()) -> GPDynamics:
         """Of those coordinates of those transitions [n, d]."""
-        box, controls, settings, previous = self.box, self.controls, self.settings, self.previous
-        states, actions = self.transitions.states, self.transitions.actions
-        displacements = box.displacement(states, self.transitions.next_states)
-        points = states
+        if self.previous is not None:
+            return self._made(kept, stops, self._mirror(kept))
+        made = self._made(kept, stops, None)
+        again = replace(self, previous=made)
+        mirror = again._mirror(kept, anew=True)
+        return made if mirror is None else again._made(kept, stops, mirror)
+
+    @cached_property
+    def _points(self) -> FloatArray:
+        """What processes learn from: states, of joint ones with their controls.  [n, d or d + k]"""
+        seen = self.transitions
+        return np.hstack([seen.states, seen.controls(self.controls)]) if self.settings.joint else seen.states
+
+    @cached_property
+    def _displacements(self) -> FloatArray:
+        return self.box.displacement(self.transitions.states, self.transitions.next_states)
+
+    def _made(self, kept: BoolArray, stops: tuple[Stop, ...], mirror: Mirror | None) -> GPDynamics:
+        """Of those, and of their images."""
+        box, controls, settings, points = self.box, self.controls, self.settings, self._points
+        actions, learned_from = self.transitions.actions, points[kept.any(axis=1)]
         if settings.joint:
             groups = [np.ones(len(actions), dtype=np.bool_)]
-            points = np.hstack([states, self.transitions.controls(controls)])
         else:
             groups = [np.asarray(actions == action) for action in range(len(controls))]
-        mirror, learned_from = self._mirror(points, displacements, kept), points[kept.any(axis=1)]
         if mirror is not None:
             learned_from = np.concatenate([learned_from, mirror.image(learned_from)])
         inputs = Inputs.spanning(box, learned_from[:, : box.n_dims])
         inputs = inputs.with_controls(controls) if settings.joint else inputs
 
         def fit_axis(number: int, axis: int, rows: BoolArray) -> Regressor:
-            before = previous.regressors[number] if previous is not None else None
             stream = np.random.default_rng([self.seed, FIT_STREAM, number, axis, int(rows.sum())])
-            seen = Data(points[rows], displacements[rows, axis])
+            seen = Data(points[rows], self._displacements[rows, axis])
             if mirror is not None:
                 seen = seen.mirrored(mirror.image(seen.points), float(mirror.signs[axis]))
-            return fit_regressor(
-                seen,
-                inputs,
-                settings,
-                before[axis] if before is not None else None,
-                stream,
-                unit=float(inputs.scales[axis]),
-            )
+            before = self._before(number, axis, mirror)
+            return fit_regressor(seen, inputs, settings, before, stream, unit=float(inputs.scales[axis]))
 
         def fit_group(number: int, members: BoolArray) -> tuple[Regressor, ...] | None:
             rows = kept & members[:, np.newaxis]
@@ -193,18 +202,26 @@ class _Fit:
         model = box, controls, settings, self.knownness, regressors
         return GPDynamics(*model, self.transitions, stops, mirror)
 
-    def _mirror(self, points: FloatArray, displacements: FloatArray, kept: BoolArray) -> Mirror | None:
-        """The mirror that all speaks for by what was known before, looked for when hyperparameters are."""
+    def _before(self, number: int, axis: int, mirror: Mirror | None) -> Regressor | None:
+        """The process to go on from; with another mirror than it had, its hyperparameters are old."""
+        group = None if self.previous is None else self.previous.regressors[number]
+        if self.previous is None or group is None:
+            return None
+        return group[axis] if same(mirror, self.previous.mirror) else replace(group[axis], n_fitted=0)
+
+    def _mirror(self, kept: BoolArray, *, anew: bool = False) -> Mirror | None:
+        """The mirror that all speaks for, looked for when hyperparameters are, or `anew`."""
         previous = self.previous
-        if previous is None or not (self.settings.joint and self.settings.mirror):
+        before = None if previous is None else previous.regressors[0]
+        if not (self.settings.joint and self.settings.mirror):
             return None
-        before = previous.regressors[0]
-        if before is None or not kept.any(axis=0).all():
+        if previous is None or before is None or not kept.any(axis=0).all():
             return None
-        asked = Asked(before, points, displacements, kept)
-        if self._grown(previous, kept):
-            return asked.best(list(mirrors(self.box, self.controls)))
-        return asked.best([] if previous.mirror is None else [previous.mirror])
+        counts, growth = kept.sum(axis=0), self.settings.refit_growth
+        grown = any(count >= growth * one.n_fitted for count, one in zip(counts, before, strict=True))
+        known = [] if previous.mirror is None else [previous.mirror]
+        asked = Asked(before, self._points, self._displacements, kept)
+        return asked.best(mirrors(self.box, self.controls) if grown or anew else known)
 
 
 @dataclass(frozen=True, eq=False)

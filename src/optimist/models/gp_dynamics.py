@@ -28,7 +28,6 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
@@ -44,9 +43,10 @@ from optimist.models.sensing import Slopes, ToldApart, told_apart
 from optimist.models.stops import Stop, reaches
 from optimist.models.uneven import Uneven, find_uneven
 from optimist.steps import Successors
-from optimist.threads import shared
+from optimist.threads import shared, single_blas
 from optimist.transitions import Transition, Transitions
 
+MOST_AT_ONCE = 4  # actions that are evaluated on a grid together: each takes some hundred megabytes
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
 
 
@@ -137,7 +137,7 @@ class GPDynamics:
             uncertainty[action] = self._fill(action, grid, rule, next_states[action])
             next_states[action] = self._held(nodes, next_states[action])
 
-        shared(fill, range(n_actions))
+        shared(fill, range(n_actions), most=MOST_AT_ONCE)
         return Successors(next_states, uncertainty)
 
     def _held(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> FloatArray:
@@ -150,7 +150,7 @@ class GPDynamics:
         if not self.stops:
             return None
         seen, usual = self.seen, usual_move(self.box, self.seen)
-        with threadpool_limits(1, user_api="blas"):  # bit for bit the same, however many there are
+        with single_blas():  # bit for bit the same, however many there are
             smooth = self.smooth(seen.states, seen.controls(self.controls))
             return learn_jolts(self.stops, self.box, seen, smooth, usual)
 

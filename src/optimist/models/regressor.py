@@ -188,6 +188,7 @@ def fit_regressor(
         settings.metric,
         warm,
         linear=settings.linear,
+        copies=seen.copies,
     )
     posterior = Posterior(fit.hyperparameters, np.empty((0, 0)), np.empty(0), np.empty((0, 0)), 0.0)
     fitted = Regressor(inputs, posterior, mean, scale, fit.parameters, len(seen), 0, basis_cut=False)

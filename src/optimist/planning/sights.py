@@ -56,11 +56,11 @@ class Begun:
 class Sights:
     """A plan that is acted on with the sight that is best from the start of each episode.
 
-    Asked for an action only, without an episode, it looks as far as it can.
+    Asked for an action only, without an episode, it looks as far as all sequences can be tried.
     """
 
     task: Task
-    sights: tuple[QFunction | Lookahead, ...]  # the longest first
+    sights: tuple[QFunction | Lookahead, ...]  # the longest first; a beam, if there is one, last
     imagined: Imagined  # what they are tried out in, of whatever start
     # by the start: whoever begins there again need not be tried again
     remembered: dict[bytes, int] = field(default_factory=dict, repr=False)
