@@ -24,7 +24,7 @@ from optimist.runs import RunStore
 from optimist.systems import gymnasium_id
 from tests.cli.running import Say, SayJson, heed_ctrl_c, only_object, require_refused, run
 from tests.quick import short_episodes
-from tests.runs.recording import SMALL, Line, Recorded, cut_short, recorded, rewritten
+from tests.runs.recording import SMALL, Line, Recorded, cut_short, n_written, recorded, rewritten
 
 SELDOM = "first_plans = [5, 20, 60]\nreplan_every = 60\n"  # plans
 SETTINGS = f"""
@@ -152,10 +152,11 @@ def test_resume_after_an_interruption_gives_the_same_answer(
 
 
 def test_learn_without_json_tells_the_learning_curve(tmp_path: Path, settings: str, say: Say) -> None:
-    code, out, err = say(
-        "learn", "mountain-car", "--episodes", "1", "--run", str(tmp_path / "run"), "--settings", settings,
-        "--plot", str(tmp_path / "learned.png"),
-    )  # fmt: skip
+    with short_episodes(50):
+        code, out, err = say(
+            "learn", "mountain-car", "--episodes", "1", "--run", str(tmp_path / "run"),
+            "--settings", settings, "--plot", str(tmp_path / "learned.png"),
+        )  # fmt: skip
     assert (code, err) == (0, "")
     assert "its nodes: 21 x 21, " in out
     assert "it expects an episode to earn -" in out
@@ -169,10 +170,11 @@ def test_default_directory_is_named_by_problem_agent_and_seed(
     tmp_path: Path, settings: str, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, _ = say(
-        "learn", "mountain-car", "--agent", "gp-rmax-noexp", "--episodes", "1", "--seed", "3",
-        "--settings", settings, "--json",
-    )  # fmt: skip
+    with short_episodes(20):
+        code, out, _ = say(
+            "learn", "mountain-car", "--agent", "gp-rmax-noexp", "--episodes", "1", "--seed", "3",
+            "--settings", settings, "--json",
+        )  # fmt: skip
     assert code == 0
     result = only_object(out)
     assert result["run"] == "runs/mountain-car/gp-rmax-noexp/seed-3"
@@ -320,7 +322,7 @@ def interrupted(condition: Callable[[], bool], *arguments: str) -> tuple[int, st
     while not condition():
         if process.poll() is not None:
             break
-        time.sleep(0.001)
+        time.sleep(0.002)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
@@ -331,7 +333,7 @@ def test_ctrl_c_ends_with_a_sentence_that_says_how_to_go_on_and_it_does(
 ) -> None:
     directory = tmp_path / "run"
     code, out, err = interrupted(
-        lambda: (directory / "run.sqlite-wal").exists() and n_recorded(directory) >= 12,
+        lambda: (directory / "run.sqlite-wal").exists() and n_written(directory) >= 12,
         "learn", "mountain-car", "--episodes", "1", "--run", str(directory), "--settings", settings, "--json",
     )  # fmt: skip
     assert (code, out) == (1, "")
@@ -347,14 +349,14 @@ def test_ctrl_c_while_a_run_is_brought_back_says_how_to_go_on_too(tmp_path: Path
     car, file = find_problem("mountain-car"), tmp_path / "slow.toml"
     with start_run(car, "gp-rmax-exp", seed=0, run=tmp_path / "whole", file=file) as learner:
         assert isinstance(learner, GPRMax)
-        learner.learn(32)
-    directory = cut_short(tmp_path / "whole", tmp_path / "run", 32)
+        learner.learn(20)
+    directory = cut_short(tmp_path / "whole", tmp_path / "run", 20)
     rewritten(directory, lambda rows: rows["plans"].clear())
     code, out, err = interrupted((directory / "agent.optimist").exists, "resume", str(directory), "--json")
     assert (code, out) == (1, "")
     assert "Traceback" not in err
     assert f"optimist resume {directory}" in err
-    assert n_recorded(directory) == 32
+    assert n_recorded(directory) == 20
 
 
 # --- bad input: one sentence, exit code 2, nothing left behind ---
@@ -546,7 +548,7 @@ def run_with_small_files(limit: int, *arguments: str) -> subprocess.CompletedPro
 def test_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_space(
     tmp_path: Path, say: Say, what: str, nodes: int, most: int
 ) -> None:
-    chosen = f"{SELDOM}[grid]\nnodes = [{nodes}, {nodes}]\n[planning]\ndepth = 0\n"
+    chosen = f"{SELDOM}[grid]\nnodes = [{nodes}, {nodes}]\n[planning]\ndepth = 0\nrehearse = false\n"
     (tmp_path / "settings.toml").write_text(chosen)
     arguments = ["learn", "mountain-car", "--episodes", "1", "--settings", str(tmp_path / "settings.toml")]
     full, roomy = tmp_path / "full", tmp_path / "roomy"

@@ -24,6 +24,7 @@ from optimist.models import GPSettings, StoppingRule
 from optimist.runs import EpisodeRow, Event, RunStore, Updated
 from optimist.runs.chain import Row
 from optimist.runs.check import whole_part
+from optimist.runs.database import Reading
 from optimist.runs.writing import make_database
 from optimist.transitions import Transition
 
@@ -153,6 +154,16 @@ def gone_on(
     with GPRMax.resume(directory, made(problem)) as learner:
         learner.learn(None if steps is None else steps - learner.num_timesteps, episodes=episodes)
     return recorded(directory)
+
+
+def n_written(directory: Path) -> int:
+    """How many transitions a run has, unproven: quick enough to be asked again and again."""
+    reading = Reading(directory)
+    try:
+        count: int = reading.connection.execute("SELECT count(*) FROM transitions").fetchone()[0]
+    finally:
+        reading.close()
+    return count
 
 
 def write_bytes_at(file: Path, offset: int, content: bytes) -> None:

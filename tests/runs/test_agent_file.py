@@ -312,12 +312,12 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
         loaded_from(tmp_path)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 5, "4", None])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 6, "5", None])
 def test_another_format_version_is_refused_with_what_to_do(
     tmp_path: Path, saved: bytes, version: object
 ) -> None:
     said = refused(tmp_path, with_document(saved, {"format_version": version}))
-    assert f"must be of format 4; got {version} in" in said
+    assert f"must be of format 5; got {version} in" in said
     assert said.endswith("Learn again, or `optimist resume` the run it came from.")
 
 
