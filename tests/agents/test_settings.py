@@ -60,7 +60,9 @@ def written(directory: Path, text: str, name: str = "settings.toml") -> Path:
 def test_the_paper_is_one_named_preset() -> None:
     paper = PRESETS["paper"]
     assert paper.replan_every == 50
-    assert processes(paper) == GPSettings(kind="per-action", subset=150, linear=False)
+    assert processes(paper) == GPSettings(
+        kind="per-action", subset=150, linear=False, mirror=False, max_basis=1000
+    )
     assert not processes(paper).joint
     assert paper.knownness == "gp-variance"
     assert paper.first_plans == ()
@@ -406,6 +408,7 @@ def test_the_document_of_a_model_names_its_learner_and_may_leave_it_out() -> Non
         "basis_tolerance": 0.01,
         "refit_growth": 1.25,
         "linear": False,
+        "mirror": False,
     }
     del document["model"]["learner"]  # as files and runs said it before there was a choice
     assert parse_settings(document) == PRESETS["paper"]

@@ -137,7 +137,8 @@ def assert_sane(model: GPDynamics, grid: Grid) -> None:
     for regressor in regressors_of(model):
         assert isinstance(regressor.basis_cut, bool)
         assert 0.0 <= regressor.posterior.jitter < 1.0
-        assert 1 <= len(regressor.posterior.basis) <= regressor.n_data
+        copies = 1 if model.mirror is None else 2
+        assert 1 <= len(regressor.posterior.basis) <= copies * regressor.n_data
 
 
 def assert_unit_interval(uncertainty: FloatArray) -> None:

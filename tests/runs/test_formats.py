@@ -31,7 +31,7 @@ STEPS = 50
 QUICK = SMALL.model_copy(  # to rehearse with; the rest as in that run
     update={
         "planning": PlanningOptions(depth=0),
-        "model": GPSettings(refit_growth=2.0, linear=False, mirror=False),
+        "model": GPSettings(refit_growth=2.0, linear=False, mirror=False, max_basis=1000),
     }
 )
 
@@ -244,7 +244,7 @@ def test_run_of_format_1_is_upgraded_in_place_when_it_is_opened_for_writing(old:
         header, plans = store.header, store.plans()
         transitions, episodes = [bits(row) for row in store.transitions()], store.episodes()
     RunStore.open(old, writing=True).close()
-    assert version_of(old) == 6
+    assert version_of(old) == 7
     for table in ("plans", "episodes"):
         assert columns_of(old, table) == columns_of(whole, table)
     for _ in range(2):  # once is enough
@@ -270,7 +270,7 @@ def test_reader_that_came_before_the_upgrade_reads_on(old: Path) -> None:
 def test_old_run_without_plans_is_upgraded(tmp_path: Path, whole: Path, version: int) -> None:
     directory = downgraded(whole, tmp_path / "run", 4, version)
     RunStore.open(directory, writing=True).close()
-    assert version_of(directory) == 6
+    assert version_of(directory) == 7
     with RunStore.open(directory, writing=False) as store:
         assert store.plans() == []
         assert store.n_transitions == 4
@@ -361,7 +361,7 @@ def test_old_run_is_gone_on_with_and_ends_as_undisturbed(
     ended = sum(row.transitions <= n_transitions for row in wanted.episodes) if version < 3 else 0
     forgotten = [replace(row, expected=None) for row in wanted.episodes[:ended]]
     assert found == replace(wanted, episodes=(*forgotten, *wanted.episodes[ended:]))
-    assert version_of(directory) == 6
+    assert version_of(directory) == 7
 
 
 def test_run_that_the_old_version_wrote_is_gone_on_with(tmp_path: Path, hasty: Path, whole: Path) -> None:

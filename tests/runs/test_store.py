@@ -316,14 +316,14 @@ def test_file_in_place_of_a_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("writing", [True, False])
-@pytest.mark.parametrize("version", [7, 0, "2"])
+@pytest.mark.parametrize("version", [8, 0, "2"])
 def test_another_format_version_is_refused(new: Path, version: object, writing: bool) -> None:
     filled(new)
     with sqlite3.connect(new / "run.sqlite") as connection:
         connection.execute("UPDATE header SET document = ?", (json.dumps({"format_version": version}),))
     connection.close()
     for choice in (writing, True):  # and it is not left locked
-        with pytest.raises(ValueError, match=f"must be of format 1 to 6; got {version}, of another"):
+        with pytest.raises(ValueError, match=f"must be of format 1 to 7; got {version}, of another"):
             RunStore.open(new, writing=choice)
     connection = sqlite3.connect(new / "run.sqlite")
     assert connection.execute("SELECT count(*) FROM transitions").fetchone() == (3,)  # left as it was
