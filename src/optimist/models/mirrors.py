@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from optimist.arrays import BoolArray, FloatArray
-from optimist.box import MAX_DIMS, Box
+from optimist.box import Box
 from optimist.gp.covariance import covariance
 from optimist.models.regressor import Regressor
 from optimist.threads import shared
@@ -69,9 +69,9 @@ def mirrors(box: Box, controls: FloatArray) -> list[Mirror]:
     """All there may be. Controls that are always the same turn round nothing; very many turn together."""
     n_dims, varies = box.n_dims, np.ptp(controls, axis=0) > 0.0
     each = [(-1.0, 1.0)] * n_dims
-    turns = list(product(*[(-1.0, 1.0) if varying else (1.0,) for varying in varies[:MAX_DIMS]]))
-    if 2 ** (n_dims + int(varies.sum())) > MOST_MIRRORS:
-        turns = [tuple(np.where(varies, -1.0, 1.0)), (1.0,) * len(varies)]
+    turns = [tuple(np.where(varies, -1.0, 1.0)), (1.0,) * len(varies)]
+    if 2 ** (n_dims + int(varies.sum())) <= MOST_MIRRORS:
+        turns = list(product(*[(-1.0, 1.0) if varying else (1.0,) for varying in varies]))
     choices = [(*signs, *turn) for turn in turns for signs in product(*each)]
     return [Mirror.of(signs, box, controls) for signs in choices if min(signs[:n_dims]) < 0.0]
 

@@ -1,8 +1,8 @@
 """Beam: looking further ahead than all sequences can be tried, along the best of them.
 
 All sequences of four of five actions are 625, of ten nearly ten million. A beam carries the states that
-promise most, what was earned on the way and what the plan says follows, from level to level: ten levels cost
-no more than trying four.
+promise most, what was earned on the way and what the plan says follows, from level to level: ten levels of 32
+states follow 1,600 steps where trying four follows 780.
 """
 
 from __future__ import annotations
