@@ -12,5 +12,8 @@ LONG = ("tests/integration/", "tests/cli/", "tests/experiments/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long goes first, so that no process is left alone with it in the end."""
+    """What takes long goes first, so that no process is left alone with it in the end.
+
+    `--no-loadscope-reorder` keeps it so: files with many tests are not those that take long.
+    """
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))

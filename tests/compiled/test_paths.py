@@ -14,10 +14,13 @@ def test_displacements_are_those_of_the_box_to_the_last_bit() -> None:
     stream = np.random.default_rng(0)
     points, next_points = stream.uniform(BOX.low - 1.0, BOX.high + 1.0, size=(2, 500, 3))
     next_points[0] = points[0] + [np.pi, 1.5, 0.25]  # half a turn: the short way is neither
-    found = np.full((500, 4), 7.0)
-    displace(points, next_points, BOX.periods, found)
-    np.testing.assert_array_equal(found[:, :3], BOX.displacement(points, next_points))
-    assert (found[:, 3] == 7.0).all()
+    unsure, places = stream.uniform(size=500), stream.permutation(600)[:500].astype(np.int32)
+    found = np.full((600, 5), 7.0)
+    displace(points, next_points, unsure, BOX.periods, places, found)
+    np.testing.assert_array_equal(found[places, :3], BOX.displacement(points, next_points))
+    np.testing.assert_array_equal(found[places, 3], unsure)
+    assert (found[:, 4] == 7.0).all()
+    assert (np.delete(found, places, axis=0) == 7.0).all()
 
 
 def test_how_much_is_crossed_is_the_most_over_the_axes() -> None:

@@ -121,6 +121,7 @@ def test_plans_do_not_depend_on_the_order_of_the_axes(
         with pytest.MonkeyPatch.context() as patch:
             in_order(patch, axes)
             patch.setattr(module, "MANY_NODES", 0)
+            patch.setattr(module, "FEW_NODES", 0)
             patch.setattr(import_module("optimist.planning.rows"), "SMALLEST_BLOCK", 1)
             plans = [
                 solve(tables, backup=backup, accelerate=accelerate, limits=CLOSE, threads=threads)

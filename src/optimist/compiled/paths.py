@@ -18,13 +18,18 @@ def _shorter(difference, period):
 def displace(
     points,  # [n, d]
     next_points,  # [n, d]
+    uncertainty,  # [n]
     periods,  # [d], 0 where an axis is not periodic
-    out,  # [n, at least d]
+    places,  # [n], rows of `out`
+    out,  # [at least n, at least d + 1]
 ):
-    """out[k, :d] = from point to next point, the short way round on periodic axes."""
+    """out[places[k]] = from point to next point, the short way round on periodic axes, and how unsure."""
+    n_dims = points.shape[1]
     for k in range(points.shape[0]):
-        for q in range(points.shape[1]):
-            out[k, q] = _shorter(next_points[k, q] - points[k, q], periods[q])
+        row = places[k]
+        for q in range(n_dims):
+            out[row, q] = _shorter(next_points[k, q] - points[k, q], periods[q])
+        out[row, n_dims] = uncertainty[k]
 
 
 @njit(nogil=True, cache=True)

@@ -43,6 +43,7 @@ from optimist.planning.tables import Tables, optimistic
 FETCH_AHEAD = 64  # nodes: what memory takes to answer; 32 to 128 are as good
 CACHED_NODES = 500_000  # up to so many, prefetching costs more than it saves
 FEW_ACTIONS = 8
+FEW_NODES = 5_000  # a kernel of their own takes longer to compile than they take to sweep
 SMALLEST_DENOMINATOR = 1e-12  # of 1 - g w_ii; only discount 1 comes below, and is bounded anyway
 
 
@@ -92,8 +93,9 @@ class Backup:
 
     @property
     def actions(self) -> tuple[int, ...] | None:
-        """For the V kernel to know their number when it is compiled; None: too many to be worth it."""
-        return (0,) * self.tables.n_actions if self.tables.n_actions <= FEW_ACTIONS else None
+        """For the V kernel to know their number when it is compiled; None: not worth it."""
+        worth = self.tables.n_actions <= FEW_ACTIONS and self.tables.grid.n_nodes > FEW_NODES
+        return (0,) * self.tables.n_actions if worth else None
 
     def sweep(
         self,

@@ -39,18 +39,18 @@ class Flow:
             raise ValueError(
                 f"`next_states` must have shape (n_actions, {grid.n_nodes}, {grid.n_dims}); got {shape}."
             )
-        n_actions, n_nodes, n_dims = shape
         uncertainty = successors.uncertainty
         if uncertainty is None:
-            uncertainty = np.broadcast_to(0.0, shape[:2])
+            uncertainty = np.zeros(shape[:2])
         require_uncertainty(uncertainty, shape[:2])
-        nodes = grid.nodes
-        rows = np.zeros((n_nodes, _width(grid)))
-        fields = np.empty((n_actions, prod(grid.padded_shape) * _width(grid)))
-        for action in range(n_actions):
-            displace(nodes, successors.next_states[action], grid.box.periods, rows)
-            rows[:, n_dims] = uncertainty[action]
-            fields[action] = grid.pad(rows).reshape(-1)
+        nodes, places = grid.nodes, grid.padded_places
+        fields = np.zeros((shape[0], prod(grid.padded_shape) * _width(grid)))
+        for action, field in enumerate(fields):
+            rows = field.reshape(-1, _width(grid))
+            displace(
+                nodes, successors.next_states[action], uncertainty[action], grid.box.periods, places, rows
+            )
+            grid.refresh_ghosts(field)
         return cls(grid, fields)
 
     @classmethod

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
 from optimist.compiled import sweeps as kernels
-from optimist.planning.backups import Backup, prepare
+from optimist.planning.backups import FEW_NODES, Backup, prepare
 from optimist.planning.rows import NodeRange, Rows, backwards, blocks_of
 from optimist.planning.tables import Tables
 from optimist.shown import block
@@ -218,7 +218,8 @@ class _Plain(_Sweeper):
         """Endlessly; the largest change of each."""
         out = self._values.copy()
         yield self._sweep(out)
-        self._go_on_with(self._ready.leading_on(in_streams=self._streams))
+        many = self._streams and self._rows.grid.n_nodes > FEW_NODES
+        self._go_on_with(self._ready.leading_on(in_streams=many))
         out = self._values.copy()
         while True:
             before = self._values

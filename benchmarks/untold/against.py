@@ -1,0 +1,90 @@
+"""What a reward and ends that are told are worth: `python -m benchmarks.untold.against`.
+
+The paper's four problems, learned twice: the agent is told all of its task, or all but the reward, the ends
+and the best value. After every plan the best policy it knows acts with the true dynamics from the problem's
+starts and 20 nearby. The number of transitions from which on that stays within 5 % of the same planner with
+the true dynamics is compared. Results are kept in against.json beside this file; what is there already is not
+run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import optimist
+from optimist.agents import AgentSettings
+from optimist.environments.system_environment import SystemEnvironment
+from optimist.experiments.efficiency import mean_total, total_with_truth
+from optimist.experiments.statistics import transitions_until_near
+from optimist.runs.loop import Updated
+from optimist.systems import find_system
+
+RESULTS = Path(__file__).with_name("against.json")
+MOST = {"mountain-car": 400, "pendulum": 150, "bicycle": 300, "acrobot": 400}  # transitions
+
+
+def learned(problem: str, seed: int, *, told: bool) -> dict[str, list[float]]:
+    """Transitions after which it planned, and what the policy it knew then earns in the mean."""
+    system, environment = find_system(problem), SystemEnvironment(problem)
+    task = system.task
+    env: gymnasium.Env[Any, Any] = environment
+    if not told:
+        env = optimist.find(
+            environment,
+            low=task.box.low,
+            high=task.box.high,
+            periodic=task.box.periodic,
+            state=np.array,
+            controls=task.controls,
+            discount=min(task.discount, 0.999),
+            max_steps=task.max_steps,
+        )
+    agent = optimist.GPRMax(env, seed=seed)
+    counts: list[float] = []
+    totals: list[float] = []
+
+    def judge(event: object) -> None:
+        if isinstance(event, Updated):
+            counts.append(agent.num_timesteps)
+            totals.append(round(mean_total(system, agent.policy), 3))
+
+    agent.learn(MOST[problem], judge)
+    return {"transitions": counts, "totals": totals}
+
+
+def main() -> None:
+    """Run what is missing, then say from when on each was near."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="*", default=list(range(10)))
+    parser.add_argument("--only", nargs="*", choices=list(MOST), default=list(MOST))
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    results: dict[str, Any] = json.loads(given.results.read_text()) if given.results.exists() else {}
+    for problem in given.only:
+        entry = results.setdefault(problem, {})
+        if "best" not in entry:
+            entry["best"] = total_with_truth(find_system(problem), AgentSettings())
+        for seed in given.seeds:
+            for how in ("told", "untold"):
+                name = f"{how}/{seed}"
+                if name not in entry:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        entry[name] = learned(problem, seed, told=how == "told")
+                    given.results.write_text(json.dumps(results, indent=1) + "\n")
+                row = entry[name]
+                near = transitions_until_near(
+                    np.array(row["totals"]), np.array(row["transitions"]), entry["best"]
+                )
+                print(problem, name, "near for good after", near.for_good, flush=True)
+
+
+if __name__ == "__main__":
+    main()
