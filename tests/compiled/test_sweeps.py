@@ -22,6 +22,7 @@ SHAPES = {  # the kernels are compiled anew for every number of axes, and that t
 }
 UNBOUNDED = (-np.inf, np.inf)
 BOUNDED = (-0.4, 0.6)
+PLAIN = (None, None, None, None)  # said as the solver says it, or a kernel would be compiled twice
 
 every_size = pytest.mark.parametrize(
     ("dims", "n_actions"),
@@ -101,7 +102,7 @@ def test_sweep_v_is_its_twin(dims: int, n_actions: int, order: str, solved: bool
     values = with_spare(start)
     out = values.copy() if order == "jacobi" else values
     policy = np.zeros(case.given.n_nodes, dtype=np.uint16)
-    change = kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, out, policy)
+    change = kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, out, policy, *PLAIN)
     expected = start.copy()
     expected_out = start.copy() if order == "jacobi" else expected
     expected_change, expected_policy = naive.sweep_v(case.given, nodes, expected, expected_out)
@@ -167,7 +168,7 @@ def test_take_policy_then_sweep_policy_is_the_twin_on_those_actions(
     values = with_spare(case.values(1)[:, 0])
     expected = values[:-1].copy()
     nodes = order_of(order, n_nodes)
-    change = kernels.sweep_policy(*packed, *case.geometry(1), nodes, values)
+    change = kernels.sweep_policy(*packed, *case.geometry(1), nodes, values, None)
     assert change == pytest.approx(naive.sweep_policy(case.given, policy, nodes, expected), rel=1e-12)
     assert_close(values[:-1], expected)
 
@@ -195,7 +196,7 @@ def test_prefetching_changes_nothing(step: int) -> None:
     results = []
     for ahead in (None, 5):
         out = values.copy()
-        kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, out, None, ahead)
+        kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, out, None, ahead, *PLAIN[1:])
         results.append(out)
     np.testing.assert_array_equal(results[0], results[1])
 
@@ -264,7 +265,7 @@ def test_values_are_kept_within_the_bounds(dims: int, n_actions: int) -> None:
         assert_close(q[:-1].reshape(-1, n_actions), expected)
     values, expected_values = with_spare(start[:, 0].copy()), start[:, 0].copy()
     policy = np.zeros(case.given.n_nodes, dtype=np.uint16)
-    kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, values, policy)
+    kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, values, policy, *PLAIN)
     naive.sweep_v(case.given, nodes, expected_values, expected_values)
     assert_close(values[:-1], expected_values)
     inner = values[case.places]
@@ -292,10 +293,10 @@ def test_sweep_v_records_the_first_of_equal_actions_and_only_when_asked() -> Non
     values = with_spare(case.values(1)[:, 0])
     nodes = (0, case.given.n_nodes, 1)
     policy = np.full(case.given.n_nodes, 9, dtype=np.uint16)
-    kernels.sweep_v(*same, None, *case.geometry(1), nodes, values, values.copy(), policy)
+    kernels.sweep_v(*same, None, *case.geometry(1), nodes, values, values.copy(), policy, *PLAIN)
     np.testing.assert_array_equal(policy, 0)
     policy[:] = 9
-    kernels.sweep_v(*same, None, *case.geometry(1), nodes, values, values.copy(), None)
+    kernels.sweep_v(*same, None, *case.geometry(1), nodes, values, values.copy(), None, *PLAIN)
     np.testing.assert_array_equal(policy, 9)
 
 
@@ -307,7 +308,9 @@ def test_knowing_the_number_of_actions_beforehand_changes_nothing(n_actions: int
     for actions in (None, (0,) * n_actions):
         out, policy = values.copy(), np.zeros(case.given.n_nodes, dtype=np.uint16)
         nodes = order_of("jacobi", case.given.n_nodes)
-        kernels.sweep_v(*case.arrays, *case.geometry(1), nodes, values, out, policy, None, actions)
+        kernels.sweep_v(
+            *case.arrays, *case.geometry(1), nodes, values, out, policy, None, actions, *PLAIN[2:]
+        )
         results.append((out, policy))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
