@@ -8,7 +8,7 @@ import pytest
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
-from optimist.models.change import ENOUGH, changed_at, evidence
+from optimist.models.change import ENOUGH, been_near, changed_at, evidence
 from optimist.models.edges import usable
 from optimist.models.model import Model, imagined_by, noise_of
 from optimist.steps import Noisy
@@ -70,6 +70,31 @@ def test_a_change_is_found_where_it_happened_and_none_where_it_did_not(share: fl
             seen = seen_of(190, seed, share, change=change)
             found = changed_at(seen, np.asarray(usable(BOX, seen).all(axis=1)), fitted, BOX, CONTROLS)
             assert (found == 0) if change is None else (abs(found - change) <= 12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_nobody_was_before_nothing_can_have_changed(seed: int) -> None:
+    """On the right there is a wind, and there always was: seven episodes had begun on the left."""
+    stream, rows = np.random.default_rng(seed), []
+    for number in range(200):
+        if number % 20 == 0:
+            state = np.array([stream.uniform(-1.8, -1.0) if number < 140 else stream.uniform(1.3, 1.8), 0.0])
+        action = int(stream.integers(3))
+        after = swing(state[np.newaxis], CONTROLS[[action]])[0]
+        after += np.array([0.1, 1.0]) * 0.2 * max(0.0, state[0] - 0.8)
+        rows.append((state, action, after))
+        state = after
+    states, actions, next_states = (np.array(part) for part in zip(*rows, strict=True))
+    seen = Transitions.stepped(states, actions, next_states)
+    model = fitted(seen.only(np.arange(200) < 140))
+    applied = CONTROLS[actions[140:]]
+    missed = np.abs(model.predict(states[140:], applied) - next_states[140:]).max(axis=1)
+    assert (missed > 0.05).mean() > 0.9  # it did not know that
+    free = np.asarray(usable(BOX, seen).all(axis=1))
+    assert changed_at(seen, free, fitted, BOX, CONTROLS) == 0
+    there, before = seen.only(np.arange(200) >= 140), seen.only(np.arange(200) < 140)
+    assert not been_near(there, before, BOX, CONTROLS).any()
+    assert been_near(before, before, BOX, CONTROLS).all()
 
 
 def test_a_few_wrong_readings_are_no_change() -> None:

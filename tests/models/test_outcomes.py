@@ -10,7 +10,7 @@ import pytest
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.found import Found
-from optimist.models.curves import learn_curve
+from optimist.models.curves import Curve, learn_curve
 from optimist.models.ends import learn_ends
 from optimist.models.outcomes import LIVES, OpenTask, believed_box
 from optimist.models.places import COARSE, PATIENCE, Places, needed_scale
@@ -48,6 +48,8 @@ FORMULAS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] 
     "of the control alone": lambda x, u, y: -0.1 * u[:, 0] ** 2,
     "quadratic, before the step": lambda x, u, y: -(x[:, 0] ** 2) - 0.1 * x[:, 1] ** 2 - 0.01 * u[:, 0] ** 2,
     "quadratic, after the step": lambda x, u, y: 1.0 - y[:, 0] * y[:, 1] + u[:, 0] * y[:, 0],
+    "a distance, before the step": lambda x, u, y: -np.abs(x[:, 0] - 0.3),
+    "a distance, after the step": lambda x, u, y: -np.hypot(y[:, 0] - 0.2, 2.0 * y[:, 1] + 0.1),
 }
 
 
@@ -170,6 +172,17 @@ def test_a_curve_in_two_coordinates_is_found_of_few_ends() -> None:
     assert learned.curve.axes == (0, 1)
     fresh = np.random.default_rng(5).uniform(box.low, box.high, size=(2000, 3))
     assert (learned(fresh) == swung_up(fresh)).mean() > 0.9
+
+
+def test_outside_of_the_box_a_curve_says_what_it_says_at_the_edge() -> None:
+    """Where nobody can be, a polynomial comes back from the other side."""
+    square = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])  # of the first coordinate
+    curve = Curve(BOX, (0, 1), square, 1.2, 3)
+    asked = np.random.default_rng(0).uniform(2.0 * BOX.low, 2.0 * BOX.high, size=(200, 2))
+    assert not curve(asked).any()
+    tilted = Curve(BOX, (0, 1), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0]), 0.5, 3)
+    np.testing.assert_array_equal(tilted(asked), tilted(BOX.clip(asked)))
+    assert tilted(asked).any()
 
 
 def test_ends_at_random_are_no_curve() -> None:

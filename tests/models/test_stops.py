@@ -216,6 +216,22 @@ def bounced(wall: float, seed: int) -> Transitions:
 TWO = np.array([[-1.0], [1.0]])
 
 
+def test_who_takes_the_same_step_again_comes_to_the_same_place_and_nothing_holds_it() -> None:
+    """Steps of one length: the farthest place was come to from one place only, again and again."""
+    stream, rows = np.random.default_rng(0), []
+    places, number = 0.05 + 0.3 * np.arange(-2, 3), 2
+    for _ in range(120):
+        action = int(stream.integers(3))
+        after = number + action - 1
+        if 0 <= after < len(places):  # nobody pushed on from the ends
+            ends = [np.array([places[one], 0.0]) for one in (number, after)]
+            rows.append(Transition(ends[0], action, 0.0, ends[1], False, False))
+            number = after
+    assert find_stops(BOX, Transitions.of(rows)) == ()
+    cut_short = Transition(np.array([-0.4, 0.0]), 0, 0.0, np.array([places[0], 0.0]), False, False)
+    assert find_stops(BOX, Transitions.of([*rows, cut_short])) == (Stop(0, -1, float(places[0])),)
+
+
 def test_a_coordinate_that_never_leaves_its_edge_is_no_reason_to_stop() -> None:
     box, stream, rows = Box([-1.0, -3.0, 0.0], [1.0, 3.0, 1.0]), np.random.default_rng(0), []
     x, v = 0.0, 0.5

@@ -7,6 +7,9 @@ off is counted against what would still be usual, and summed up from the last on
 largest sum says since when, and whether it is enough. How far a single one is off counts little: a few are
 far off without any change (wrong readings, each of which spoils two), so evidence must come from many.
 
+Nothing can be said of a change where nobody was before: a model that is wrong there had no data, however sure
+it is. So only transitions count that are near one from before.
+
 What was seen before the change is then not learned from any more.
 """
 
@@ -28,6 +31,7 @@ MISFIT = 0.03  # of a usual displacement: what a good model may be off
 OFF_ANYWAY = 0.05  # of all transitions, at most, are far off for other reasons: wrong readings
 WIDER = 9.0  # times the variance: what a change is taken to do to how far predictions are off
 ENOUGH = 20.0  # logarithm of how much likelier a change must be
+NEAR = 0.1  # of the range of what was seen before, in every coordinate of state and control
 
 
 def deviations(
@@ -47,6 +51,26 @@ def deviations(
     with np.errstate(all="ignore"):
         squared = box.displacement(mean, seen.next_states) ** 2 / variance
     return np.asarray(np.nan_to_num(squared, nan=np.inf))
+
+
+def been_near(
+    seen: Transitions, before: Transitions, box: Box, controls: FloatArray, *, near: float = NEAR
+) -> BoolArray:
+    """Which transitions begin where one from `before` did, with about the same control.  [n]"""
+    were, applied = before.states, before.controls(controls)
+    reach, room = near * np.ptp(were, axis=0), near * np.ptp(controls, axis=0)
+    return np.array(
+        [
+            bool(
+                (
+                    (np.abs(box.displacement(were, state)) <= reach).all(axis=1)
+                    & (np.abs(applied - control) <= room).all(axis=1)
+                ).any()
+            )
+            for state, control in zip(seen.states, seen.controls(controls), strict=True)
+        ],
+        dtype=np.bool_,
+    )
 
 
 def evidence(off: FloatArray, free: BoolArray) -> tuple[int, float]:
@@ -81,6 +105,7 @@ def changed_at(
     first = int(begins[0])
     before = np.arange(len(seen)) < first
     usual = np.quantile(np.abs(box.displacement(seen.states, seen.next_states)), 0.9, axis=0)
-    off = deviations(seen.only(~before), fit(seen.only(before)), box, controls, usual)
-    since, much = evidence(off, free[first:])
+    after, earlier = seen.only(~before), seen.only(before)
+    off = deviations(after, fit(earlier), box, controls, usual)
+    since, much = evidence(off, free[first:] & been_near(after, earlier, box, controls))
     return first + since if much > ENOUGH else 0

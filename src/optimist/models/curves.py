@@ -51,14 +51,18 @@ def polynomial(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArra
 
 
 def _columns(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArray:
-    """1 and the coordinates, of an angle cosine and sine.  [c, n]"""
+    """1 and the coordinates, of an angle cosine and sine; outside of the box as at its edge.  [c, n]
+
+    Of places where nobody can be a curve knows nothing, and may come back there from the other side.
+    """
     columns = [np.ones(len(states))]
     for axis in axes:
         if box.periodic[axis]:
             turn = 2.0 * np.pi * (states[:, axis] - box.low[axis]) / box.widths[axis]
             columns += [np.cos(turn), np.sin(turn)]
         else:
-            columns.append((states[:, axis] - box.low[axis]) / box.widths[axis] * 2.0 - 1.0)
+            place = (states[:, axis] - box.low[axis]) / box.widths[axis] * 2.0 - 1.0
+            columns.append(np.clip(place, -1.0, 1.0))
     return np.array(columns)
 
 

@@ -2,8 +2,9 @@
 
 A few kinds of formula are tried, the simplest first, and judged by what they say of transitions that they
 were not fitted to: a constant; one that depends on the control alone; polynomials of degree two of state and
-control, before the step or after it; two levels, one of them beyond a side; a Gaussian process of state and
-control, where none of these explains what was paid. An end pays so much more, or less.
+control, before the step or after it; the root of one, which is a distance; two levels, one of them beyond a
+side; a Gaussian process of state and control, before the step or after it, where none of these explains what
+was paid. An end pays so much more, or less.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ EXPLAINED = 0.02  # of the spread of rewards: where a formula errs by less, no p
 FEWEST = 20  # payments that a process is fitted to
 PROCESS = RegressorSettings(subset=200, max_basis=80, linear=False)
 STREAM = 0x726577  # purpose number of the random stream that draws a likelihood subset
+SMOOTH = {"smooth": 0, "smooth, after the step": 2}  # processes, and which of what is given they go by
 
 # states [n, d], controls [n, k], next states [n, d] -> [n, p], or [n]
 Columns = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -85,17 +87,20 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
     given = seen.states[live], controls[live], seen.next_states[live]
     paid = seen.rewards[live]
     spread = float(paid.max() - paid.min())
-    fitted = []
-    for kind, columns, is_flat in kinds(box, listed if seen.actions.ndim == 1 else None):
-        table = columns(*given)
-        error = 0.0 if spread == 0.0 else _judged(table, paid) / spread
-        fitted.append((kind, _formula(columns, _fitted(table, paid)), is_flat, error))
+    fitted: list[tuple[str, Columns, bool, float]] = []
+    sign = -1.0 if paid.max() <= 0.0 else 1.0 if paid.min() >= 0.0 else 0.0
+    for kind in kinds(box, listed if seen.actions.ndim == 1 else None):
+        if kind.root and sign == 0.0:
+            continue
+        table = kind.columns(*given)
+        error = 0.0 if spread == 0.0 else kind.judged(table, paid, sign) / spread
+        fitted.append((kind.name, kind.formula(table, paid, sign), kind.flat, error))
         if error <= EXACT:
             break
     if min(one[3] for one in fitted) > EXPLAINED and len(np.unique(paid)) == 2:
         fitted.append(_levels(seen.only(live), paid, box))
     if min(one[3] for one in fitted) > EXPLAINED and len(paid) >= FEWEST:
-        fitted.append(_process(given, paid, box, listed))
+        fitted += [_process(name, at, given, paid, box, listed) for name, at in SMOOTH.items()]
     chosen = fitted[0]
     for one in fitted[1:]:
         if one[3] < SIMPLER * chosen[3] or one[3] <= EXACT < chosen[3]:
@@ -134,10 +139,6 @@ def kinds_of_ends(paid: FloatArray, size: float) -> IntArray:
     return np.asarray(paid > order[gaps.argmax()], dtype=np.int64)
 
 
-def _formula(columns: Columns, weights: FloatArray) -> Columns:
-    return lambda *given: columns(*given) @ weights
-
-
 def _levels(seen: Transitions, paid: FloatArray, box: Box) -> tuple[str, Columns, bool, float]:
     """One of two levels, the rarer beyond some sides or near some places; judged by a fifth left out."""
     low, high = np.unique(paid)
@@ -157,11 +158,16 @@ def _levels(seen: Transitions, paid: FloatArray, box: Box) -> tuple[str, Columns
 
 
 def _process(
-    given: tuple[FloatArray, FloatArray, FloatArray], paid: FloatArray, box: Box, listed: FloatArray
+    name: str,
+    at: int,
+    given: tuple[FloatArray, FloatArray, FloatArray],
+    paid: FloatArray,
+    box: Box,
+    listed: FloatArray,
 ) -> tuple[str, Columns, bool, float]:
     """A Gaussian process of state and control; judged by a fifth that it was not fitted to."""
-    points = np.hstack(given[:2])
-    inputs = Inputs.spanning(box, given[0]).with_controls(listed)
+    points = np.hstack([given[at], given[1]])
+    inputs = Inputs.spanning(box, given[at]).with_controls(listed)
     kept = np.arange(len(paid)) % FOLDS != 0
     stream = np.random.default_rng([STREAM, len(paid)])
     with threadpool_limits(1, user_api="blas"):
@@ -170,11 +176,48 @@ def _process(
         whole = replace(some, n_fitted=len(paid))  # keeps its hyperparameters
         whole = fit_regressor(Data(points, paid), inputs, PROCESS, whole, stream)
     error = float(np.sqrt((missed**2).mean()) / (paid.max() - paid.min()))
-    return "smooth", lambda states, controls, _: whole.mean(np.hstack([states, controls])), False, error
+    return name, lambda *given: whole.mean(np.hstack([given[at], given[1]])), False, error
 
 
-def kinds(box: Box, listed: FloatArray | None) -> list[tuple[str, Columns, bool]]:
-    """The kinds of formula, the simplest first: name, columns of its table, whether the state is left out."""
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of formula: weighted columns, or the `root` of their sum."""
+
+    name: str
+    columns: Columns
+    flat: bool = False  # the state is left out
+    root: bool = False
+
+    def formula(self, table: FloatArray, paid: FloatArray, sign: float) -> Columns:
+        """Fitted to what was `paid` [n] where its columns are the `table`; a root has the `sign` of them."""
+        weights = self._weights(table, paid)
+        return lambda *given: self._paid(self.columns(*given), weights, sign)
+
+    def judged(self, table: FloatArray, paid: FloatArray, sign: float) -> float:
+        """How far off it is, in the mean, of what it was not fitted to."""
+        if len(paid) < 2:
+            return float(np.abs(paid - paid.mean()).max())
+        folds = np.arange(len(paid)) % min(FOLDS, len(paid))
+        missed = np.empty(len(paid))
+        for fold in range(int(folds.max()) + 1):
+            out = folds == fold
+            weights = self._weights(table[~out], paid[~out])
+            missed[out] = self._paid(table[out], weights, sign) - paid[out]
+        return float(np.sqrt((missed**2).mean()))
+
+    def _weights(self, table: FloatArray, paid: FloatArray) -> FloatArray:
+        gram = table.T @ table
+        ridge = RIDGE * max(float(np.trace(gram)), 1e-300) / len(gram)
+        aim = paid**2 if self.root else paid
+        return np.asarray(np.linalg.solve(gram + ridge * np.eye(len(gram)), table.T @ aim))
+
+    def _paid(self, table: FloatArray, weights: FloatArray, sign: float) -> FloatArray:
+        sums = table @ weights
+        return np.asarray(sign * np.sqrt(np.maximum(sums, 0.0)) if self.root else sums)
+
+
+def kinds(box: Box, listed: FloatArray | None) -> list[Kind]:
+    """The kinds of formula, the simplest first."""
 
     def of_controls(controls: FloatArray) -> FloatArray:
         if listed is not None:
@@ -196,11 +239,19 @@ def kinds(box: Box, listed: FloatArray | None) -> list[tuple[str, Columns, bool]
         crossed = (where[:, :, np.newaxis] * acts[:, np.newaxis]).reshape(len(where), -1)
         return np.hstack([np.ones((len(where), 1)), _products(where), acts, crossed])
 
+    def before(states: FloatArray, controls: FloatArray, _: FloatArray) -> FloatArray:
+        return quadratic(states, controls)
+
+    def after(_: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        return quadratic(next_states, controls)
+
     return [
-        ("constant", lambda states, *_: np.ones((len(states), 1)), True),
-        ("of the control alone", lambda _, controls, __: of_controls(controls), True),
-        ("quadratic, before the step", lambda states, controls, _: quadratic(states, controls), False),
-        ("quadratic, after the step", lambda _, controls, after: quadratic(after, controls), False),
+        Kind("constant", lambda states, *_: np.ones((len(states), 1)), flat=True),
+        Kind("of the control alone", lambda _, controls, __: of_controls(controls), flat=True),
+        Kind("quadratic, before the step", before),
+        Kind("quadratic, after the step", after),
+        Kind("a distance, before the step", before, root=True),
+        Kind("a distance, after the step", after, root=True),
     ]
 
 
@@ -208,21 +259,3 @@ def _products(columns: FloatArray) -> FloatArray:
     """All of them, and of each two.  [n, p + p (p + 1) / 2]"""
     rows, cols = np.triu_indices(columns.shape[1])
     return np.hstack([columns, columns[:, rows] * columns[:, cols]])
-
-
-def _fitted(table: FloatArray, paid: FloatArray) -> FloatArray:
-    gram = table.T @ table
-    ridge = RIDGE * max(float(np.trace(gram)), 1e-300) / len(gram)
-    return np.asarray(np.linalg.solve(gram + ridge * np.eye(len(gram)), table.T @ paid))
-
-
-def _judged(table: FloatArray, paid: FloatArray) -> float:
-    """How far off it is, in the mean, of what it was not fitted to."""
-    if len(paid) < 2:
-        return float(np.abs(paid - paid.mean()).max())
-    folds = np.arange(len(paid)) % min(FOLDS, len(paid))
-    missed = np.empty(len(paid))
-    for fold in range(int(folds.max()) + 1):
-        out = folds == fold
-        missed[out] = table[out] @ _fitted(table[~out], paid[~out]) - paid[out]
-    return float(np.sqrt((missed**2).mean()))

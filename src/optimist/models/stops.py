@@ -19,7 +19,7 @@ from optimist.box import Box
 from optimist.transitions import Transitions
 
 SAME = 1e-9  # of the width of an axis: so near is the same place
-ARRIVALS = 2  # that make a stop, ...
+ARRIVALS = 2  # from different places: who takes the same step twice gets to the same place, too, ...
 TIMES = 3  # and times of being there, arriving or staying
 TURNS = 2  # that are sharp, near the farthest place, or times at it, make it worth asking
 SHARP = 2.0  # times what the course of a coordinate is bent by elsewhere, ...
@@ -69,11 +69,12 @@ def find_stops(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tup
             both = side * np.append(seen.states[:, axis], seen.next_states[:, axis])
             stop = Stop(axis, side, float(side * both.max()))
             on = stop.holds(box, seen.next_states)
-            arrived = on & ~stop.holds(box, seen.states)
-            inside = side * (edge - stop.place) > SAME * box.widths[axis]
-            met = inside and arrived.sum() >= ARRIVALS and on.sum() >= TIMES
-            same = (one for one in known if (one.axis, one.side) == (axis, side))
             slack = SAME * box.widths[axis]
+            came_from = np.sort(seen.states[on & ~stop.holds(box, seen.states), axis])
+            n_arrived = 1 + int((np.diff(came_from) > slack).sum()) if came_from.size else 0
+            inside = side * (edge - stop.place) > slack
+            met = inside and n_arrived >= ARRIVALS and on.sum() >= TIMES
+            same = (one for one in known if (one.axis, one.side) == (axis, side))
             kept = [one for one in same if not one.hard or side * (stop.place - one.place) <= slack]
             found += [stop] if met else kept
     return tuple(found)
