@@ -264,6 +264,8 @@ def test_costs_are_searched_for_an_end_and_gains_are_not() -> None:
     assert gains.optimistic_value == pytest.approx(100.0)
     assert free.optimistic_value == pytest.approx(10.0)  # more than any way there can cost
     assert smooth.optimistic_value == 0.0
+    nearly = OpenTask.of(found, walked(lambda x, u, y: -0.1 * u[:, 0] ** 2 - 1e-6, n=30))
+    assert nearly.optimistic_value == pytest.approx(10.0)  # who hardly moves must not be content with that
     assert costs.unseen(BOX.low[np.newaxis]) is not None
     assert gains.unseen(BOX.low[np.newaxis]) is None
 

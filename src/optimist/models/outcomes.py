@@ -328,7 +328,8 @@ def best_possible(found: Found, seen: Transitions, learned: LearnedReward | None
         return max(best * steps, most)
     if most > 0.0:  # a prize at an end
         return most
-    if best < 0.0 or learned is None or not learned.flat:
+    if learned is None or not learned.flat:
         return 0.0
-    size = float(np.abs(seen.rewards).max())  # to do nothing costs nothing: somewhere there must be a prize
-    return steps * (size if size > 0.0 else 1.0)
+    # where to do nothing costs next to nothing, there must be a prize somewhere, worth any way there
+    size = float(np.abs(seen.rewards).max())
+    return steps * (best + size if size > 0.0 else 1.0)
