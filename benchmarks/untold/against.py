@@ -1,10 +1,10 @@
 """What a reward and ends that are told are worth: `python -m benchmarks.untold.against`.
 
 The paper's four problems, learned twice: the agent is told all of its task, or all but the reward, the ends
-and the best value. After every plan the best policy it knows acts with the true dynamics from the problem's
-starts and 20 nearby. The number of transitions from which on that stays within 5 % of the same planner with
-the true dynamics is compared. Results are kept in against.json beside this file; what is there already is not
-run again.
+and the best value (and a discount of 0.999 where it is 1: only tasks that are told may have that). After
+every plan the best policy it knows acts with the true dynamics from the problem's starts and 20 nearby. The
+number of transitions from which on that stays within 5 % of the same planner with the true dynamics is
+compared. Results are kept in against.json beside this file; what is there already is not run again.
 """
 
 from __future__ import annotations

@@ -97,6 +97,27 @@ def test_where_nobody_was_before_nothing_can_have_changed(seed: int) -> None:
     assert been_near(before, before, BOX, CONTROLS).all()
 
 
+def test_what_does_not_count_is_not_since_a_change() -> None:
+    off = np.where(np.arange(60) < 40, 0.5, 100.0)[:, np.newaxis]
+    counts = (np.arange(60) < 25) | (np.arange(60) >= 40)
+    since, much = evidence(off, counts)
+    assert since == 40
+    assert much > ENOUGH
+
+
+def test_near_is_near_across_the_seam_of_an_angle_and_for_a_coordinate_that_hardly_moves() -> None:
+    box = Box([-np.pi, -2.0], [np.pi, 2.0], periodic=[True, False])
+    angles = np.mod(np.linspace(np.pi - 0.15, np.pi + 0.15, 40) + np.pi, 2.0 * np.pi) - np.pi
+    still = np.linspace(0.0, 4e-17, 40)
+
+    def seen(angles: FloatArray, rates: FloatArray) -> Transitions:
+        states = np.column_stack([angles, rates])
+        return Transitions.stepped(states, np.zeros(len(states), dtype=np.int64), states)
+
+    asked = seen(np.array([np.pi - 0.1, -np.pi + 0.1, np.pi - 0.45, 0.0]), np.full(4, 1e-9, dtype=np.float64))
+    assert been_near(asked, seen(angles, still), box, CONTROLS).tolist() == [True, True, False, False]
+
+
 def test_a_few_wrong_readings_are_no_change() -> None:
     off = np.ones((40, 2))
     off[30:32] = 1e9

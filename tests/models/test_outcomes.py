@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -253,6 +254,26 @@ def test_a_coordinate_that_leaps_by_a_turn_is_an_angle() -> None:
     np.testing.assert_allclose([box.low[1], box.high[1]], [-np.pi, np.pi])
 
 
+def test_what_a_crash_costs_promises_nothing() -> None:
+    found = open_found(low=BOX.low, high=BOX.high)
+    crashed = walked(lambda x, u, y: np.where(y[:, 0] > 0.9, -100.0, -1.0), lambda s: s[:, 0] > 0.9)
+    assert crashed.terminated.any()
+    assert OpenTask.of(found, crashed).optimistic_value == 0.0
+    arrived = walked(lambda x, u, y: -0.1 * u[:, 0] ** 2, lambda s: s[:, 0] > 0.9)
+    assert arrived.terminated.any()
+    assert OpenTask.of(found, arrived).optimistic_value == 0.0  # a goal was seen: nothing is to be looked for
+
+
+@pytest.mark.parametrize("row", [4, 5])
+def test_a_single_payment_that_differs_is_no_crash_wherever_it_is(row: int) -> None:
+    """The fifth that a formula is judged by may have all that there is of a level."""
+    seen = walked(FORMULAS["constant"], n=30)
+    seen = replace(seen, rewards=np.where(np.arange(30) == row, 5.0, -1.0))
+    learned = learn_reward(seen, BOX, CONTROLS)
+    said = learned(seen.states, seen.controls(CONTROLS), seen.next_states)
+    assert np.isfinite(said).all()
+
+
 def test_costs_are_searched_for_an_end_and_gains_are_not() -> None:
     found = open_found(low=BOX.low, high=BOX.high)
     costs = OpenTask.of(found, walked(FORMULAS["constant"], n=30))
@@ -265,7 +286,9 @@ def test_costs_are_searched_for_an_end_and_gains_are_not() -> None:
     assert free.optimistic_value == pytest.approx(10.0)  # more than any way there can cost
     assert smooth.optimistic_value == 0.0
     nearly = OpenTask.of(found, walked(lambda x, u, y: -0.1 * u[:, 0] ** 2 - 1e-6, n=30))
-    assert nearly.optimistic_value == pytest.approx(10.0)  # who hardly moves must not be content with that
+    assert nearly.optimistic_value == pytest.approx(10.0, rel=1e-4)  # who hardly moves is not content
+    dear = OpenTask.of(found, walked(lambda x, u, y: -1.0 - 0.1 * u[:, 0] ** 2, n=30))
+    assert dear.optimistic_value == 0.0  # to do nothing is dear
     assert costs.unseen(BOX.low[np.newaxis]) is not None
     assert gains.unseen(BOX.low[np.newaxis]) is None
 

@@ -32,6 +32,7 @@ OFF_ANYWAY = 0.05  # of all transitions, at most, are far off for other reasons:
 WIDER = 9.0  # times the variance: what a change is taken to do to how far predictions are off
 ENOUGH = 20.0  # logarithm of how much likelier a change must be
 NEAR = 0.1  # of the range of what was seen before, in every coordinate of state and control
+RANGE = 1e-5  # of the box, at least
 
 
 def deviations(
@@ -58,7 +59,8 @@ def been_near(
 ) -> BoolArray:
     """Which transitions begin where one from `before` did, with about the same control.  [n]"""
     were, applied = before.states, before.controls(controls)
-    reach, room = near * np.ptp(were, axis=0), near * np.ptp(controls, axis=0)
+    ranges = np.ptp(box.displacement(were[:1], were), axis=0)  # across the seam of an angle, too
+    reach, room = near * np.maximum(ranges, RANGE * box.widths), near * np.ptp(controls, axis=0)
     return np.array(
         [
             bool(
@@ -83,7 +85,7 @@ def evidence(off: FloatArray, free: BoolArray) -> tuple[int, float]:
     each = np.minimum(each, -np.log(OFF_ANYWAY))
     sums = np.cumsum(np.where(free[:, np.newaxis], each, 0.0)[::-1], axis=0)[::-1].max(axis=1)
     sums[max(0, len(sums) - FEWEST_SINCE + 1) :] = 0.0
-    since = int(sums.argmax())
+    since = len(sums) - 1 - int(sums[::-1].argmax())  # the last of equals: before it was nothing that counts
     return since, float(sums[since])
 
 

@@ -29,6 +29,7 @@ EARLY = 50  # transitions after which bounds are judged, once and for all
 SLIVER = 0.005  # of the bounds: who has seen no more of them by then does not believe them
 LIVES = 150  # steps that an episode is followed in imagination where nothing matters but not to end
 MOST = 0.95  # of all readings lie below; the others may be wrong
+FREE = 0.01  # of the largest cost of a step: less is next to nothing
 MISSED = 0.02  # of the spread of rewards: a larger error is a surprise
 
 
@@ -328,8 +329,8 @@ def best_possible(found: Found, seen: Transitions, learned: LearnedReward | None
         return max(best * steps, most)
     if most > 0.0:  # a prize at an end
         return most
-    if learned is None or not learned.flat:
+    size = float(np.abs(seen.rewards[~seen.terminated]).max(initial=0.0))
+    if learned is None or not learned.flat or best < -FREE * size or _goal_seen(seen):
         return 0.0
-    # where to do nothing costs next to nothing, there must be a prize somewhere, worth any way there
-    size = float(np.abs(seen.rewards).max())
-    return steps * (best + size if size > 0.0 else 1.0)
+    # to do nothing costs next to nothing: somewhere there must be a prize, worth any way there
+    return steps * (size if size > 0.0 else 1.0)

@@ -99,8 +99,9 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
             break
     if min(one[3] for one in fitted) > EXPLAINED and len(np.unique(paid)) == 2:
         fitted.append(_levels(seen.only(live), paid, box))
-    if min(one[3] for one in fitted) > EXPLAINED and len(paid) >= FEWEST:
-        fitted += [_process(name, at, given, paid, box, listed) for name, at in SMOOTH.items()]
+    for smooth, at in SMOOTH.items():
+        if min(one[3] for one in fitted) > EXPLAINED and len(paid) >= FEWEST:
+            fitted.append(_process(smooth, at, given, paid, box, listed))
     chosen = fitted[0]
     for one in fitted[1:]:
         if one[3] < SIMPLER * chosen[3] or one[3] <= EXACT < chosen[3]:
@@ -149,7 +150,9 @@ def _levels(seen: Transitions, paid: FloatArray, box: Box) -> tuple[str, Columns
         # where a step began says nothing of the level that is paid where it ends
         marked = replace(marked, states=marked.next_states[~marked.terminated][:1].repeat(rows.sum(), axis=0))
         where = learn_ends(marked, box, failures=False)
-        return lambda _, __, after: np.where(False if where is None else where(after), rare, usual)
+        if where is None:
+            return lambda _, __, after: np.full(len(after), usual)
+        return lambda _, __, after: np.where(where(after), rare, usual)
 
     kept = np.arange(len(paid)) % FOLDS != 0
     missed = learned(kept)(seen.states, seen.states, seen.next_states)[~kept] != paid[~kept]

@@ -19,7 +19,7 @@ from optimist.box import Box
 from optimist.transitions import Transitions
 
 SAME = 1e-9  # of the width of an axis: so near is the same place
-ARRIVALS = 2  # from different places: who takes the same step twice gets to the same place, too, ...
+ARRIVALS = 2  # that make a stop, ...
 TIMES = 3  # and times of being there, arriving or staying
 TURNS = 2  # that are sharp, near the farthest place, or times at it, make it worth asking
 SHARP = 2.0  # times what the course of a coordinate is bent by elsewhere, ...
@@ -60,7 +60,11 @@ def reaches(
 
 
 def find_stops(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tuple[Stop, ...]:
-    """Those that hold, and those that were `known` to, unless something has gone beyond them."""
+    """Those that hold, and those that were `known` to, unless something has gone beyond them.
+
+    Who takes steps of one length comes to the same farthest place again without being held. So it must have
+    come there from different places, or have stayed there whichever control was tried.
+    """
     if not len(seen):
         return known
     found: list[Stop] = []
@@ -70,10 +74,13 @@ def find_stops(box: Box, seen: Transitions, known: tuple[Stop, ...] = ()) -> tup
             stop = Stop(axis, side, float(side * both.max()))
             on = stop.holds(box, seen.next_states)
             slack = SAME * box.widths[axis]
-            came_from = np.sort(seen.states[on & ~stop.holds(box, seen.states), axis])
-            n_arrived = 1 + int((np.diff(came_from) > slack).sum()) if came_from.size else 0
+            stays = on & stop.holds(box, seen.states)
+            came_from = np.sort(seen.states[on & ~stays, axis])
+            cut_short = bool((np.diff(came_from) > slack).any())
+            pushed = len(np.unique(seen.actions[stays], axis=0)) > 1
             inside = side * (edge - stop.place) > slack
-            met = inside and n_arrived >= ARRIVALS and on.sum() >= TIMES
+            often = len(came_from) >= ARRIVALS and on.sum() >= TIMES
+            met = inside and often and (cut_short or pushed)
             same = (one for one in known if (one.axis, one.side) == (axis, side))
             kept = [one for one in same if not one.hard or side * (stop.place - one.place) <= slack]
             found += [stop] if met else kept

@@ -11,8 +11,8 @@ below the tolerance. The default reaches the same fixed point in a fraction of t
    values, on a thread of its own. The result does not depend on how many threads there are.
 4. Nodes from which nothing leads on are swept once: their values depend on no other.
 
-The plain sweeps and, on large grids, those in place go through the nodes in the order that reads values in
-streams (`optimist.planning.rows`).
+On grids of some size the plain sweeps and, on large ones, those in place go through the nodes in the order
+that reads values in streams (`optimist.planning.rows`).
 
 Why the fixed point is the same: every backup T here is monotone, and for discount < 1 a contraction
 in the sup norm. In-place sweeps of T, in any order and any fixed blocks, contract at least as fast
