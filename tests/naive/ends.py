@@ -24,11 +24,11 @@ def near_an_end(box: Box, state: FloatArray, ended: FloatArray, lived: FloatArra
 
 
 def height(box: Box, state: FloatArray, axes: tuple[int, ...], weights: FloatArray) -> float:
-    """The polynomial of a curve."""
+    """The polynomial of a curve, outside of the box as at its edge."""
     columns = [1.0]
     for axis in axes:
         share = (float(state[axis]) - float(box.low[axis])) / float(box.widths[axis])
         turned = [cos(2.0 * pi * share), sin(2.0 * pi * share)]
-        columns += turned if box.periodic[axis] else [2.0 * share - 1.0]
+        columns += turned if box.periodic[axis] else [2.0 * min(max(share, 0.0), 1.0) - 1.0]
     products = [one * other for k, one in enumerate(columns) for other in columns[k:]]
     return sum(float(weight) * product for weight, product in zip(weights, products, strict=True))
