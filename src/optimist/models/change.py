@@ -54,25 +54,17 @@ def deviations(
     return np.asarray(np.nan_to_num(squared, nan=np.inf))
 
 
-def been_near(
-    seen: Transitions, before: Transitions, box: Box, controls: FloatArray, *, near: float = NEAR
-) -> BoolArray:
+def been_near(seen: Transitions, before: Transitions, box: Box, controls: FloatArray) -> BoolArray:
     """Which transitions begin where one from `before` did, with about the same control.  [n]"""
     were, applied = before.states, before.controls(controls)
     ranges = np.ptp(box.displacement(were[:1], were), axis=0)  # across the seam of an angle, too
-    reach, room = near * np.maximum(ranges, RANGE * box.widths), near * np.ptp(controls, axis=0)
-    return np.array(
-        [
-            bool(
-                (
-                    (np.abs(box.displacement(were, state)) <= reach).all(axis=1)
-                    & (np.abs(applied - control) <= room).all(axis=1)
-                ).any()
-            )
-            for state, control in zip(seen.states, seen.controls(controls), strict=True)
-        ],
-        dtype=np.bool_,
-    )
+    reach, room = NEAR * np.maximum(ranges, RANGE * box.widths), NEAR * np.ptp(controls, axis=0)
+    found = np.empty(len(seen), dtype=np.bool_)
+    for row, (state, control) in enumerate(zip(seen.states, seen.controls(controls), strict=True)):
+        same_place = (np.abs(box.displacement(were, state)) <= reach).all(axis=1)
+        same_control = (np.abs(applied - control) <= room).all(axis=1)
+        found[row] = (same_place & same_control).any()
+    return found
 
 
 def evidence(off: FloatArray, free: BoolArray) -> tuple[int, float]:
