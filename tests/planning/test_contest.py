@@ -132,6 +132,20 @@ def test_the_next_challenges_whoever_has_won_by_then() -> None:
     assert [total for _, total in won.tried] == [-100.0, -99.5, -98.9, -98.5]
 
 
+def test_the_best_of_those_who_did_not_win_is_second() -> None:
+    """Who was in use and lost, or a challenger: whoever came to most."""
+    fake = Fake([-100.0, -99.5, -120.0])
+    won, first = fake.between("closely placed", "loosely placed")
+    assert (won.planned, won.second) == (first, fake.attempts[0])
+    fake = Fake([-100.0, -50.0, -80.0])
+    won, first = fake.between("closely placed", "loosely placed")
+    assert (won.planned, won.second) == (fake.attempts[0], fake.attempts[1])
+    fake = Fake([-100.0, -50.0, -180.0])
+    won, first = fake.between("closely placed", "loosely placed")
+    assert (won.planned, won.second) == (fake.attempts[0], first)
+    assert Fake([-100.0]).between()[0].second is None
+
+
 def test_who_does_not_exist_is_neither_planned_nor_tried() -> None:
     """The one in use is uniform."""
     fake = Fake([-100.0, -50.0])

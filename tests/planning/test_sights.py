@@ -92,6 +92,22 @@ def test_from_every_start_the_best_is_taken_and_the_longest_of_equals(
     assert still.tolist() == [0]
 
 
+def test_of_two_plans_the_better_is_acted_on_from_every_start(made: Planned, sights: Sights) -> None:
+    layout = Layout(Grid.uniform(BOX, [8, 9]))
+    other = Planner(TASK).plan(known(swing, TASK.controls), layout)
+    others = Sights.of(other, imagined_through(swing))
+    both = Sights.of(made, imagined_through(swing), others=(None, other))
+    assert [one.q_function for one in both.sights if isinstance(one, Lookahead)] == [
+        *[made.q_function] * len(sights.sights),
+        *[other.q_function] * len(others.sights),
+    ]
+    np.testing.assert_array_equal(both.greedy(STARTS), sights.greedy(STARTS))  # asked for an action only
+    first, second = (roll_out(TASK, swing, one, STARTS).total_rewards for one in (sights, others))
+    found = roll_out(TASK, swing, both, STARTS).total_rewards
+    np.testing.assert_allclose(found, np.maximum(first, second), rtol=1e-12)
+    assert set(both.best_from(STARTS) < len(sights.sights)) == {True, False}  # or it would show nothing
+
+
 def test_episodes_are_followed_to_their_end_with_the_sight_they_began_with(
     sights: Sights, totals: FloatArray
 ) -> None:

@@ -317,7 +317,7 @@ def test_another_format_version_is_refused_with_what_to_do(
     tmp_path: Path, saved: bytes, version: object
 ) -> None:
     said = refused(tmp_path, with_document(saved, {"format_version": version}))
-    assert f"must be of format 5; got {version} in" in said
+    assert f"must be of format 6; got {version} in" in said
     assert said.endswith("Learn again, or `optimist resume` the run it came from.")
 
 

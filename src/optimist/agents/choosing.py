@@ -15,13 +15,13 @@ from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.model import DrawnModel, imagined_by, imagined_if, motion_on
-from optimist.planning import Chooser, Flow, Planned, Planner, Policy, rehearse
+from optimist.planning import Chooser, Flow, Plan, Planned, Planner, Policy, rehearse
 from optimist.planning.between import BENT, Between, bend
 from optimist.planning.contest import Contest, TryOut, Won
 from optimist.planning.leaving import Leaving, seen_leaving
 from optimist.planning.rehearsal import Expectation, Rehearsal, Starts, from_around, kinds_of
 from optimist.planning.sights import Sights
-from optimist.steps import Dynamics, Successors
+from optimist.steps import Dynamics, Step, Successors
 from optimist.task import Task
 from optimist.transitions import Transitions
 
@@ -112,6 +112,20 @@ class Choosing:
             return Rehearsed(contest.among_all(made), predicting)
         more = woken or bool(seen.terminated[-1] or seen.truncated[-1])
         return Rehearsed(contest.between(made, self._turns(n_updates, more=more)), predicting)
+
+    def acting_on(
+        self, plan: Plan, layout: Layout, model: Model, leaving: Leaving | None, flow: Step | None = None
+    ) -> Planned:
+        """A plan that was made before, acted on through a model, or its `flow` on the same grid."""
+        grid = layout.grid
+        return self.planner.acting_on(
+            plan,
+            flow or flow_of(model, grid, self.task),
+            layout,
+            leaving=leaving,
+            directly=self.directly(model, grid),
+            noise=motion_on(model, grid),
+        )
 
     def _turns(self, n_updates: int, *, more: bool) -> Sequence[str]:
         """Whose turn it is to challenge the layout in use. Between two episodes there is time for `more`."""

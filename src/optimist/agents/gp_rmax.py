@@ -46,7 +46,7 @@ from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
-from optimist.planning import Flow, Lookahead, QFunction
+from optimist.planning import Flow, Lookahead, Planned, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
@@ -184,8 +184,17 @@ class GPRMaxAgent:
         if since < self.n_transitions:
             state = self.doubts.readings.plausible(self.transitions[since].state)
         if self._looking is None or not np.array_equal(self._looking[0], state):
-            self._looking = state, knowledge.sights.looking_from(state)
+            midway = not here and self._begun < knowledge.n_transitions
+            sights = knowledge.going_on if midway else knowledge.sights
+            self._looking = state, sights.looking_from(state)
         return self._looking[1]
+
+    def _going_on(self, knowledge: Knowledge) -> Planned | None:
+        """The plan that the episode is acted in by; None where it has ended."""
+        last = self.transitions[-1]
+        if last.terminated or last.truncated or not self.settings.planning.rehearse:
+            return None
+        return knowledge.acted_by(self._look(knowledge, last.state))
 
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
@@ -314,16 +323,22 @@ class GPRMaxAgent:
             settled = news and self._sleep.certain(self._choosing.from_seen(model, previous.sights, seen))
         before = None if previous is None or not same_box else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
+        acting = None if previous is None or before is None else self._going_on(previous)
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
-        made = rehearsed.planned
-        sights = Sights.of(made, imagined_by(model))
+        made, second = rehearsed.planned, rehearsed.won.second
+        sights = Sights.of(made, imagined_by(model), others=(second,))
         foretold = self._choosing.from_seen(model, sights, seen)
         settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
         expectation = foretold.expectation
         try_out = self._choosing.stage(model, seen)
-        counts = expectation, n_updates, self.planner, try_out, sights
+        begun = None
+        if acting is not None:
+            same = flow if acting.grid is made.grid else None
+            begun = self._choosing.acting_on(acting.plan, acting.layout, model, made.leaving, same)
+            begun = replace(begun, mean_hold=acting.mean_hold)
+        counts = expectation, n_updates, self.planner, try_out, second, sights, begun
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(
             n_transitions=self.n_transitions,

@@ -12,7 +12,7 @@ from optimist.filtering import Filter
 from optimist.models import Model
 from optimist.models.drift import Drift, measure_drift
 from optimist.models.model import filtering_of, imagined_by
-from optimist.planning import Flow, Plan, Planned, Planner
+from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction
 from optimist.planning.between import Between
 from optimist.planning.contest import TryOut
 from optimist.planning.rehearsal import Expectation, better
@@ -33,7 +33,9 @@ class Knowledge:
     n_updates: int
     planner: Planner
     try_out: TryOut
-    sights: Sights  # the plan it explores with, acted on with the sight that is best from where it begins
+    second: Planned | None  # the plan that came second when they were tried out, with a bonus, too
+    sights: Sights  # the plans it explores with, acted on with the sight that is best from where it begins
+    begun: Planned | None = None  # what the episode that was going on then was acted in by, seen anew
 
     @property
     def plan(self) -> Plan:
@@ -46,14 +48,10 @@ class Knowledge:
         return filtering_of(self.model)
 
     @cached_property
-    def best(self) -> Planned:
-        """The same without any bonus: the best it knows, found when it is first asked for.
-
-        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
-        alike, and it was chosen for what it earns.
-        """
+    def _plain(self) -> Planned:
+        """The plan without any bonus, found when it is first asked for."""
         made, planner = self.planned, self.planner
-        plain = planner.plan(
+        return planner.plan(
             self.flow,
             made.layout,
             start=made.plan.q_values,
@@ -62,8 +60,29 @@ class Knowledge:
             directly=made.policy.directly if isinstance(made.policy, Between) else None,
             noise=made.noise,
         )
-        heard = self.try_out(plain, None)
-        return made if better(self.try_out(made, heard), heard) else plain
+
+    @cached_property
+    def best(self) -> Planned:
+        """The best single plan it knows: the one without bonus.
+
+        Where the plan with a bonus, tried out, clearly earns more, it is the best: no two plans on a grid err
+        alike, and it was chosen for what it earns.
+        """
+        heard = self.try_out(self._plain, None)
+        return self.planned if better(self.try_out(self.planned, heard), heard) else self._plain
+
+    @cached_property
+    def going_on(self) -> Sights:
+        """How to act in the episode that was going on when it planned: it may go on as it began."""
+        if self.begun is None:
+            return self.sights
+        return Sights.of(self.planned, imagined_by(self.model), others=(self.second, self.begun))
+
+    def acted_by(self, policy: QFunction | Lookahead) -> Planned:
+        """Which of its plans a policy of its own acts on."""
+        plan = policy if isinstance(policy, QFunction) else policy.q_function
+        others = [one for one in (self.second, self.begun) if one is not None and one.q_function is plan]
+        return others[0] if others else self.planned
 
     def led(self, here: FloatArray, action: Action) -> tuple[FloatArray, float]:
         """Where an `action`, which need not be listed, leads from `here` [d], and how unsure that is."""
@@ -86,5 +105,6 @@ class Knowledge:
 
     @cached_property
     def best_sights(self) -> Sights:
-        """The best it knows, acted on in the same way."""
-        return Sights.of(self.best, imagined_by(self.model), self.filtering)
+        """The best it knows: from where an episode begins whichever plan, and sight, earns most."""
+        other = self._plain if self.best is self.planned else self.planned
+        return Sights.of(self.best, imagined_by(self.model), self.filtering, others=(other, self.second))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from optimist.agents.choosing import Choosing, flow_of
+from optimist.agents.choosing import Choosing
 from optimist.agents.knowledge import Knowledge
 from optimist.agents.settings import AgentSettings
-from optimist.arrays import FloatArray
 from optimist.discretisation import ONE_STEP, Holding, Layout
 from optimist.documents import NotNegative, Number, Said, parsed, require_array
 from optimist.given import brief
 from optimist.grid import Grid
 from optimist.models.drift import Drift
-from optimist.models.model import Arrays, ModelLearner, Packed, imagined_by, motion_on
-from optimist.planning import Chooser, Plan
+from optimist.models.model import Arrays, ModelLearner, Packed, imagined_by
+from optimist.planning import Chooser, Flow, Plan, Planned
 from optimist.planning.between import sight
 from optimist.planning.chooser import POLISH
 from optimist.planning.memory import require_memory
@@ -28,6 +28,7 @@ from optimist.planning.sights import Sights
 from optimist.task import Task
 from optimist.transitions import Transitions
 
+SECOND, BEGUN = "second.", "begun."  # what the names of other plans' arrays begin with
 ROOM = 2.0  # by which the number of nodes may differ from the budget: it is shared out in whole nodes
 Count = Annotated[int, Field(ge=1, lt=2**63)]
 
@@ -86,20 +87,43 @@ class MarksSaid(Said):
     faded: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
-class KnowledgeSaid(Said):
+class PlannedSaid(Said):
+    """A plan, but for its arrays."""
+
+    plan: PlanSaid
+    mean_hold: NotNegative
+    layout: LayoutSaid
+
+    @classmethod
+    def of(cls, planned: Planned) -> PlannedSaid:
+        """As JSON can say it."""
+        plan, layout = planned.plan, planned.layout
+        return cls(
+            plan=PlanSaid(sweeps=plan.sweeps, residual=finite(plan.residual), converged=bool(plan.converged)),
+            mean_hold=planned.mean_hold,
+            layout=LayoutSaid(
+                hold=layout.holding.most,
+                until_crossed=layout.holding.until_crossed,
+                depth=layout.depth,
+                placement=layout.placement,
+                polished=layout.polished,
+            ),
+        )
+
+
+class KnowledgeSaid(PlannedSaid):
     """All that an agent has made of its transitions, but for the arrays."""
 
     n_transitions: Count
     marks: MarksSaid
     settled: bool
     drifts: list[DriftSaid]
-    plan: PlanSaid
     model: dict[str, Any]  # its learner checks it
     n_updates: Count
-    mean_hold: NotNegative
     leaving: Number | None
     expected: ExpectedSaid
-    layout: LayoutSaid
+    second: PlannedSaid | None  # of the plans that were tried out the second best
+    begun: PlannedSaid | None  # what the episode that was going on was acted in by
 
 
 def finite(number: float) -> float | None:
@@ -127,11 +151,11 @@ class Unpacking:
             "marks": max([*said.marks.by_hand, *said.marks.unexplained], default=0) > count
             or any(rows != sorted(set(rows)) for rows in (said.marks.by_hand, said.marks.unexplained))
             or len(said.marks.by_hand) > said.marks.heard,
-            "plan.sweeps": said.plan.sweeps > self.settings.planning.max_sweeps,
-            "mean_hold": said.mean_hold > said.layout.hold,
             "expected": None not in (said.expected.low, said.expected.high)
             and said.expected.low > said.expected.high,  # type: ignore[operator]
-            **self._wrong_layout(said.layout),
+            **self._wrong_plan(said),
+            **({} if said.second is None else self._wrong_plan(said.second, SECOND)),
+            **({} if said.begun is None else self._wrong_plan(said.begun, BEGUN)),
         }
         for name, is_wrong in wrong.items():
             if is_wrong:
@@ -140,24 +164,27 @@ class Unpacking:
                 )
         return said
 
-    def _wrong_layout(self, said: LayoutSaid) -> dict[str, bool]:
-        chooser, first = self.chooser, self.first
+    def _wrong_plan(self, said: PlannedSaid, where: str = "") -> dict[str, bool]:
+        chooser, first, layout = self.chooser, self.first, said.layout
         holdings = {first.holding} | ({ONE_STEP} if self.settings.grid.hold is None else set())
         short = max(1, sight(chooser.task) // 2)
         depths = {chooser.depth} | ({short} if chooser.depth is None else set())
-        return {
-            "layout.hold": Holding(said.hold, said.until_crossed) not in holdings,
-            "layout.depth": said.depth not in depths,
-            "layout.placement": said.placement not in {first.placement, *chooser.kinds},
-            "layout.polished": said.polished and self.settings.grid.nodes is not None,
+        wrong = {
+            "plan.sweeps": said.plan.sweeps > self.settings.planning.max_sweeps,
+            "mean_hold": said.mean_hold > layout.hold,
+            "layout.hold": Holding(layout.hold, layout.until_crossed) not in holdings,
+            "layout.depth": layout.depth not in depths,
+            "layout.placement": layout.placement not in {first.placement, *chooser.kinds},
+            "layout.polished": layout.polished and self.settings.grid.nodes is not None,
         }
+        return {f"{where}{name}": is_wrong for name, is_wrong in wrong.items()}
 
-    def grid(self, arrays: Arrays, polished: bool) -> Grid:
+    def grid(self, arrays: Arrays, polished: bool, prefix: str = "") -> Grid:
         """Where the nodes are: as many as settings allow, increasing, within the box."""
         box, fixed = self.first.grid.box, self.settings.grid.nodes
         axes = []
         for axis in range(box.n_dims):
-            name = f"axis.{axis}"
+            name = f"{prefix}axis.{axis}"
             count = arrays[name].size if name in arrays else 0
             if fixed is not None and count != fixed[axis]:
                 raise ValueError(f"The array {name!r} must have {fixed[axis]} nodes, as set; got {count}.")
@@ -169,13 +196,13 @@ class Unpacking:
         require_memory(grid.shape, self.chooser.task.n_actions)
         return grid
 
-    def q_values(self, arrays: Arrays, grid: Grid) -> FloatArray:
-        """One per node and action; and no array is left over that nobody asks for."""
-        others = {name for name in arrays if not name.startswith("model.")}
-        strange = others - {"q_values", *(f"axis.{axis}" for axis in range(grid.n_dims))}
+    def require_no_more(self, arrays: Arrays, prefixes: Sequence[str]) -> None:
+        """Raise ValueError when an array is left over that nobody asks for."""
+        axes = [f"axis.{axis}" for axis in range(self.first.grid.n_dims)]
+        known = {prefix + name for prefix in prefixes for name in ("q_values", *axes)}
+        strange = {name for name in arrays if not name.startswith("model.")} - known
         if strange:
             raise ValueError(f"The array {brief(min(strange))} must be one that agents pack; got another.")
-        return require_array(arrays, "q_values", (grid.n_nodes, self.chooser.task.n_actions))
 
     def knowledge(
         self,
@@ -186,60 +213,68 @@ class Unpacking:
         choosing: Choosing,
     ) -> Knowledge:
         """What `packed` packed; a ValueError when it does not fit together, or not the transitions `seen`."""
-        grid = self.grid(arrays, said.layout.polished)
-        q_values = self.q_values(arrays, grid)
+        others = {SECOND: said.second, BEGUN: said.begun}
+        self.require_no_more(arrays, ["", *(prefix for prefix, part in others.items() if part is not None)])
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
         model = learner.unpack((mine, said.model), seen)
-        holding = Holding(said.layout.hold, said.layout.until_crossed)
-        layout = Layout(grid, holding, said.layout.depth, said.layout.placement, said.layout.polished)
-        flow = flow_of(model, layout.grid, choosing.task)
         leaving = None if said.leaving is None else choosing.leaving(seen, said.leaving)
         if (leaving is None) != (said.leaving is None):
             raise ValueError("`knowledge.leaving` must come with transitions that left the box; got none.")
-        residual = np.inf if said.plan.residual is None else said.plan.residual
-        plan = Plan(q_values, said.plan.sweeps, residual, said.plan.converged)
-        directly = choosing.directly(model, grid)
-        planned = choosing.planner.acting_on(
-            plan, flow, layout, leaving=leaving, directly=directly, noise=motion_on(model, grid)
-        )
-        planned = replace(planned, mean_hold=said.mean_hold)
+
+        def planned(part: PlannedSaid, prefix: str = "") -> Planned:
+            grid = self.grid(arrays, part.layout.polished, prefix)
+            shape = (grid.n_nodes, self.chooser.task.n_actions)
+            q_values = require_array(arrays, f"{prefix}q_values", shape)
+            residual = np.inf if part.plan.residual is None else part.plan.residual
+            plan = Plan(q_values, part.plan.sweeps, residual, part.plan.converged)
+            holding = Holding(part.layout.hold, part.layout.until_crossed)
+            layout = Layout(grid, holding, part.layout.depth, part.layout.placement, part.layout.polished)
+            made = choosing.acting_on(plan, layout, model, leaving)
+            return replace(made, mean_hold=part.mean_hold)
+
+        made = planned(said)
+        second = None if said.second is None else planned(said.second, SECOND)
+        begun = None if said.begun is None else planned(said.begun, BEGUN)
+        flow = made.step
+        assert isinstance(flow, Flow)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())
-        sights = Sights.of(planned, imagined_by(model))
-        counts = expectation, said.n_updates, choosing.planner, choosing.stage(model, seen), sights
-        return Knowledge(said.n_transitions, model, planned, flow, drifts, said.settled, *counts)
+        sights = Sights.of(made, imagined_by(model), others=(second,))
+        try_out = choosing.stage(model, seen)
+        counts = expectation, said.n_updates, choosing.planner, try_out, second, sights, begun
+        return Knowledge(said.n_transitions, model, made, flow, drifts, said.settled, *counts)
 
 
 def packed(knowledge: Knowledge, marks: dict[str, Any]) -> Packed:
     """Model and plan as arrays, the rest as numbers; `marks` say which transitions are not learned from."""
     arrays, model = knowledge.model.pack()
-    layout, leaving = knowledge.planned.layout, knowledge.planned.leaving
+    leaving = knowledge.planned.leaving
+    others = {SECOND: knowledge.second, BEGUN: knowledge.begun}
     document = {
         "n_transitions": knowledge.n_transitions,
         "marks": marks,
         "settled": knowledge.settled,
         "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
-        "plan": {
-            "sweeps": knowledge.plan.sweeps,
-            "residual": finite(knowledge.plan.residual),
-            "converged": bool(knowledge.plan.converged),
-        },
         "model": model,
         "n_updates": knowledge.n_updates,
-        "mean_hold": knowledge.planned.mean_hold,
         "leaving": None if leaving is None else leaving.worst,
         "expected": knowledge.expectation.record(),
-        "layout": {
-            "hold": layout.holding.most,
-            "until_crossed": layout.holding.until_crossed,
-            "depth": layout.depth,
-            "placement": layout.placement,
-            "polished": layout.polished,
+        **PlannedSaid.of(knowledge.planned).model_dump(),
+        **{
+            prefix.rstrip("."): None if one is None else PlannedSaid.of(one).model_dump()
+            for prefix, one in others.items()
         },
     }
-    mine = {f"model.{name}": array for name, array in arrays.items()}
-    mine |= {f"axis.{axis}": nodes for axis, nodes in enumerate(layout.grid.axes)}
-    return mine | {"q_values": knowledge.plan.q_values}, document
+    mine = {f"model.{name}": array for name, array in arrays.items()} | _arrays(knowledge.planned, "")
+    for prefix, one in others.items():
+        mine |= {} if one is None else _arrays(one, prefix)
+    return mine, document
+
+
+def _arrays(planned: Planned, prefix: str) -> Arrays:
+    """Where the nodes of a plan are, and what it says there."""
+    axes = {f"{prefix}axis.{axis}": nodes for axis, nodes in enumerate(planned.grid.axes)}
+    return {**axes, f"{prefix}q_values": planned.plan.q_values}
 
 
 def recorded(task: Task) -> dict[str, Any]:

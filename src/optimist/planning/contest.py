@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,17 +63,24 @@ class Contest:
         heard = self.try_out(other, won.rehearsal)
         tried = (*won.tried, (other.layout.name, heard.total))
         if wins(heard, won.rehearsal):
-            return Won(other, heard, tried)
-        return Won(won.planned, won.rehearsal, tried)
+            return Won(other, heard, tried, won.planned, won.rehearsal.total)
+        if won.second is None or heard.total > won.second_total:
+            return replace(won, tried=tried, second=other, second_total=heard.total)
+        return replace(won, tried=tried)
 
 
 @dataclass(frozen=True, eq=False)
 class Won:
-    """The plan that won, what it came to, and what was tried."""
+    """The plan that won, what it came to, what was tried, and the plan that came second.
+
+    From some starts the second is better than the first: whoever acts may have a choice of both.
+    """
 
     planned: Planned
     rehearsal: Rehearsal
     tried: tuple[tuple[str, float], ...]
+    second: Planned | None = None
+    second_total: float = -np.inf
 
 
 def _more(challenger: Rehearsal, kept: Rehearsal) -> bool:

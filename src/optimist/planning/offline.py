@@ -39,11 +39,13 @@ class KnownPlan(Planned):
     expected: float | None  # total of the rehearsal that it won, a mean over starts, if there was one
     tried: tuple[tuple[str, float], ...]  # every layout that was rehearsed, and what it came to
     seconds: float  # predicting, tabulating, solving, rehearsing
+    second: Planned | None = None  # the plan that came second, acted on where it is better
 
     @cached_property
     def sights(self) -> Sights:
         """The policy, looking as far ahead as is best from where an episode begins."""
-        return Sights.of(self, shaken(imagined_through(self.dynamics), self.noise))
+        imagined = shaken(imagined_through(self.dynamics), self.noise)
+        return Sights.of(self, imagined, others=(self.second,))
 
     def roll_out(self, starts: FloatArray, *, seed: int = 0) -> Rollouts:
         """Episodes of the system itself under the plan, with the noise that was planned for."""
@@ -110,6 +112,7 @@ def plan(
 
     kept, expected = attempt(chooser.first()), None
     tried: tuple[tuple[str, float], ...] = ()
+    second: Planned | None = None
     if starts is not None:
         begin = from_around(task, _starts(task, starts))
 
@@ -117,7 +120,7 @@ def plan(
             return rehearse(task, Sights.of(made, imagined, far=False), imagined, begin, against=against)
 
         won = Contest(chooser, attempt, try_out, begin.states[:0]).among_all(kept)
-        kept, expected, tried = won.planned, won.rehearsal.total, won.tried
+        kept, expected, tried, second = won.planned, won.rehearsal.total, won.tried, won.second
     return KnownPlan(
         **vars(kept),
         planner=planner,
@@ -125,6 +128,7 @@ def plan(
         expected=expected,
         tried=tried,
         seconds=perf_counter() - began,
+        second=second,
     )
 
 

@@ -9,6 +9,7 @@ model says that it earns no less than any of them throughout.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,15 +53,28 @@ class Begun:
         return actions
 
 
+def _sights_of(made: Planned, *, far: bool) -> tuple[QFunction | Lookahead, ...]:
+    """All up to that of the plan's own policy, the longest first; only that where its layout fixes it."""
+    policy = made.policy
+    if isinstance(policy, QFunction) or made.layout.depth is not None:
+        return (policy,)
+    depths = range(policy.depth, max(0, policy.depth - MOST_SIGHTS), -1)
+    sights = tuple(policy.looking(depth) for depth in depths)
+    listed = type(policy) is Lookahead and isinstance(policy.step, Flow)
+    if far and listed and policy.depth < LEVELS and made.task.imagined_steps <= MOST_STEPS:
+        return (*sights, Beam.like(policy))
+    return sights
+
+
 @dataclass(frozen=True, eq=False)
 class Sights:
-    """A plan that is acted on with the sight that is best from the start of each episode.
+    """A plan, or several, acted on with the sight that is best from the start of each episode.
 
     Asked for an action only, without an episode, it looks as far as all sequences can be tried.
     """
 
     task: Task
-    sights: tuple[QFunction | Lookahead, ...]  # the longest first; a beam, if there is one, last
+    sights: tuple[QFunction | Lookahead, ...]  # of each plan the longest first; a beam, if there is one, last
     imagined: Imagined  # what they are tried out in, of whatever start
     # by the start: whoever begins there again need not be tried again
     remembered: dict[bytes, int] = field(default_factory=dict, repr=False)
@@ -68,21 +82,21 @@ class Sights:
 
     @classmethod
     def of(
-        cls, made: Planned, imagined: Imagined, filtering: Filter | None = None, *, far: bool = True
+        cls,
+        made: Planned,
+        imagined: Imagined,
+        filtering: Filter | None = None,
+        *,
+        far: bool = True,
+        others: Sequence[Planned | None] = (),
     ) -> Sights:
-        """All sights up to that of the plan's own policy; only that one where its layout fixes it.
+        """All sights of a plan, and of `others` of the same task: no two plans on grids err alike.
 
         `far` ones, too: a beam, where episodes are short enough to be followed with it.
         """
-        policy = made.policy
-        if isinstance(policy, QFunction) or made.layout.depth is not None:
-            return cls(made.task, (policy,), imagined, filtering=filtering)
-        depths = range(policy.depth, max(0, policy.depth - MOST_SIGHTS), -1)
-        sights = tuple(policy.looking(depth) for depth in depths)
-        listed = type(policy) is Lookahead and isinstance(policy.step, Flow)
-        if far and listed and policy.depth < LEVELS and made.task.imagined_steps <= MOST_STEPS:
-            sights = (*sights, Beam.like(policy))
-        return cls(made.task, sights, imagined, filtering=filtering)
+        plans = [made, *(other for other in others if other is not None)]
+        sights = [sight for planned in plans for sight in _sights_of(planned, far=far)]
+        return cls(made.task, tuple(sights), imagined, filtering=filtering)
 
     @property
     def depth(self) -> int:

@@ -20,7 +20,7 @@ from optimist.task import Task
 from optimist.transitions import Transitions
 
 MOST_CHARACTERS = 16_000_000  # of a header
-AGENT_FORMAT = 5
+AGENT_FORMAT = 6
 COLUMNS = {
     "states": np.float64,
     "actions": np.int64,
