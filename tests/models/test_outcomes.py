@@ -47,8 +47,10 @@ def walked(
 FORMULAS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
     "constant": lambda x, u, y: np.full(len(x), -1.0),
     "of the control alone": lambda x, u, y: -0.1 * u[:, 0] ** 2,
-    "quadratic, before the step": lambda x, u, y: -(x[:, 0] ** 2) - 0.1 * x[:, 1] ** 2 - 0.01 * u[:, 0] ** 2,
-    "quadratic, after the step": lambda x, u, y: 1.0 - y[:, 0] * y[:, 1] + u[:, 0] * y[:, 0],
+    "of few terms, before the step": lambda x, u, y: (
+        -(x[:, 0] ** 2) - 0.1 * x[:, 1] ** 2 - 0.01 * u[:, 0] ** 2
+    ),
+    "of few terms, after the step": lambda x, u, y: 1.0 - y[:, 0] * y[:, 1] + u[:, 0] * y[:, 0],
     "a distance, before the step": lambda x, u, y: -np.abs(x[:, 0] - 0.3),
     "a distance, after the step": lambda x, u, y: -np.hypot(y[:, 0] - 0.2, 2.0 * y[:, 1] + 0.1),
 }
@@ -62,6 +64,24 @@ def test_the_kind_of_reward_is_recognised_and_its_formula_found(kind: str, boxed
     fresh = walked(FORMULAS[kind], n=50, seed=1)
     said = learned(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
     np.testing.assert_allclose(said, fresh.rewards, atol=1e-5)
+
+
+def test_a_polynomial_of_many_terms_is_found_of_many_payments() -> None:
+    box = Box([-1.0] * 4, [1.0] * 4)
+    learned = learn_reward(walked(lambda x, u, y: -((x.sum(axis=1) + u[:, 0]) ** 2), box=box), box, CONTROLS)
+    assert learned.name == "quadratic, before the step"
+    fresh = walked(lambda x, u, y: -((x.sum(axis=1) + u[:, 0]) ** 2), n=50, seed=1, box=box)
+    said = learned(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
+    np.testing.assert_allclose(said, fresh.rewards, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_depends_on_one_coordinate_is_known_of_few_payments(axis: int) -> None:
+    """A polynomial of all terms has more weights than there are payments."""
+    learned = learn_reward(walked(lambda x, u, y: -(x[:, axis] ** 2), n=8), BOX, CONTROLS)
+    fresh = walked(lambda x, u, y: -(x[:, axis] ** 2), n=50, seed=1)
+    said = learned.formula(fresh.states, fresh.controls(CONTROLS), fresh.next_states)
+    np.testing.assert_allclose(said, fresh.rewards, atol=1e-9)
 
 
 def test_the_square_of_an_angle_is_learned_across_the_seam() -> None:
@@ -156,6 +176,20 @@ def test_a_failure_is_feared_on_the_other_side_until_somebody_lived_there() -> N
     again = learn_ends(lived, BOX, failures=True)
     assert again is not None
     assert not again(asked)[0]
+
+
+def test_an_edge_that_only_ends_reached_explains_them_alone() -> None:
+    """Of a coordinate that was nowhere near its own edge nothing follows."""
+    states = np.array([[0.0, 0.0], [0.4, 0.3], [0.7, 0.7]])
+    after = np.array([[0.4, 0.3], [0.7, 0.7], [1.05, 1.2]])  # the box ends at 1 and 2
+    ended, nothing = np.array([False, False, True]), np.zeros(3, dtype=np.bool_)
+    seen = Transitions(states, np.zeros(3, dtype=np.int64), np.ones(3), after, ended, nothing)
+    learned = learn_ends(seen, BOX, failures=True)
+    assert learned is not None
+    assert {(side.axis, side.sign) for side in learned.sides if side.n_ends} == {(0, 1.0)}
+    inside = learn_ends(replace(seen, next_states=after - [0.1, 0.0]), BOX, failures=True)
+    assert inside is not None
+    assert {side.axis for side in inside.sides} == {0, 1}
 
 
 def swung_up(states: FloatArray) -> BoolArray:
@@ -279,7 +313,7 @@ def test_costs_are_searched_for_an_end_and_gains_are_not() -> None:
     costs = OpenTask.of(found, walked(FORMULAS["constant"], n=30))
     gains = OpenTask.of(found, walked(lambda x, u, y: np.ones(len(x)), n=30))
     free = OpenTask.of(found, walked(FORMULAS["of the control alone"], n=30))
-    smooth = OpenTask.of(found, walked(FORMULAS["quadratic, before the step"]))
+    smooth = OpenTask.of(found, walked(FORMULAS["of few terms, before the step"]))
     assert [task.searching for task in (costs, gains, free, smooth)] == [True, False, True, False]
     assert costs.optimistic_value == 0.0
     assert gains.optimistic_value == pytest.approx(100.0)

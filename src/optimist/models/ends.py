@@ -192,10 +192,12 @@ def _sides(
 def _gap(ended: FloatArray, lived: FloatArray, box: Box, axis: int, sign: float) -> float:
     """How much room there is for a side between who lived and who did not, in widths of the box.
 
-    Were any place as likely as any other, that is how likely there is one.
+    Were any place as likely as any other, that is how likely there is one. Where only those who ended
+    reached an edge of the box it is that edge.
     """
     last, there = (sign * lived[:, axis]).max(), sign * ended[:, axis]
-    return float((there[there > last].min() - last) / box.widths[axis])
+    first, edge = there[there > last].min(), sign * (box.high if sign > 0.0 else box.low)[axis]
+    return 1.0 if last < edge <= first else float((first - last) / box.widths[axis])
 
 
 def _mirrored(sides: list[Side], lived: FloatArray, box: Box) -> list[Side]:

@@ -2,9 +2,9 @@
 
 A few kinds of formula are tried, the simplest first, and judged by what they say of transitions that they
 were not fitted to: a constant; one that depends on the control alone; polynomials of degree two of state and
-control, before the step or after it; the root of one, which is a distance; two levels, one of them beyond a
-side; a Gaussian process of state and control, before the step or after it, where none of these explains what
-was paid. An end pays so much more, or less.
+control, before the step or after it, first of few terms, then of all; the root of one, which is a distance;
+two levels, one of them beyond a side; a Gaussian process of state and control, before the step or after it,
+where none of these explains what was paid. An end pays so much more, or less.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ FOLDS = 5
 EXACT = 1e-3  # of the spread of rewards: a formula that errs by less is the formula
 SIMPLER = 0.8  # a formula that is less simple must err by less than this share of the simpler one's error
 RIDGE = 1e-9
+PER_TERM = 4  # payments for each term of a polynomial of few
+MOST_TERMS = 8
+NOTHING_LEFT = 1e-9  # of what was paid: what is left to explain is rounding
 BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believed
 
 EXPLAINED = 0.02  # of the spread of rewards: where a formula errs by less, no process is asked
@@ -190,6 +193,7 @@ class Kind:
     columns: Columns
     flat: bool = False  # the state is left out
     root: bool = False
+    few: bool = False  # of the columns only those that explain most, one after another
 
     def formula(self, table: FloatArray, paid: FloatArray, sign: float) -> Columns:
         """Fitted to what was `paid` [n] where its columns are the `table`; a root has the `sign` of them."""
@@ -209,6 +213,8 @@ class Kind:
         return float(np.sqrt((missed**2).mean()))
 
     def _weights(self, table: FloatArray, paid: FloatArray) -> FloatArray:
+        if self.few:
+            return _few_weights(table, paid)
         gram = table.T @ table
         ridge = RIDGE * max(float(np.trace(gram)), 1e-300) / len(gram)
         aim = paid**2 if self.root else paid
@@ -217,6 +223,29 @@ class Kind:
     def _paid(self, table: FloatArray, weights: FloatArray, sign: float) -> FloatArray:
         sums = table @ weights
         return np.asarray(sign * np.sqrt(np.maximum(sums, 0.0)) if self.root else sums)
+
+
+def _few_weights(table: FloatArray, paid: FloatArray) -> FloatArray:
+    """Weights [p] of the columns of a `table` [n, p] for what was `paid` [n], most of them 0.
+
+    The column comes next that explains most of what those before it left: what is paid depends on few things.
+    """
+    weights, chosen = np.zeros(table.shape[1]), [0]
+    scale = float(np.linalg.norm(paid))
+    for _ in range(min(MOST_TERMS, len(paid) // PER_TERM) + 1):
+        basis = np.linalg.qr(table[:, chosen])[0]
+        left = paid - basis @ (basis.T @ paid)
+        if np.linalg.norm(left) <= NOTHING_LEFT * scale or len(chosen) > len(paid) // PER_TERM:
+            break
+        others = table - basis @ (basis.T @ table)
+        sizes = np.linalg.norm(others, axis=0)
+        alive = sizes > NOTHING_LEFT * np.maximum(np.linalg.norm(table, axis=0), 1e-300)
+        if not alive.any():
+            break
+        gains = np.where(alive, np.abs(others.T @ left) / np.where(alive, sizes, 1.0), -1.0)
+        chosen.append(int(gains.argmax()))
+    weights[chosen] = np.linalg.lstsq(table[:, chosen], paid, rcond=None)[0]
+    return weights
 
 
 def kinds(box: Box, listed: FloatArray | None) -> list[Kind]:
@@ -242,6 +271,10 @@ def kinds(box: Box, listed: FloatArray | None) -> list[Kind]:
         crossed = (where[:, :, np.newaxis] * acts[:, np.newaxis]).reshape(len(where), -1)
         return np.hstack([np.ones((len(where), 1)), _products(where), acts, crossed])
 
+    def together(states: FloatArray, controls: FloatArray) -> FloatArray:
+        both = np.hstack([coordinates(states), controls])
+        return np.hstack([np.ones((len(both), 1)), _products(both)])
+
     def before(states: FloatArray, controls: FloatArray, _: FloatArray) -> FloatArray:
         return quadratic(states, controls)
 
@@ -251,6 +284,8 @@ def kinds(box: Box, listed: FloatArray | None) -> list[Kind]:
     return [
         Kind("constant", lambda states, *_: np.ones((len(states), 1)), flat=True),
         Kind("of the control alone", lambda _, controls, __: of_controls(controls), flat=True),
+        Kind("of few terms, before the step", lambda before, acts, _: together(before, acts), few=True),
+        Kind("of few terms, after the step", lambda _, acts, after: together(after, acts), few=True),
         Kind("quadratic, before the step", before),
         Kind("quadratic, after the step", after),
         Kind("a distance, before the step", before, root=True),
