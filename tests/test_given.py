@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -144,3 +146,16 @@ def test_what_is_shown_is_one_short_line_that_no_terminal_obeys() -> None:
 )
 def test_a_flag_is_true_or_false(value: Any, expected: bool | None) -> None:
     assert flag(value) is expected
+
+
+def test_functions_are_called_by_one_thread_at_a_time_and_may_return_their_scratch() -> None:
+    scratch = np.empty(1000)
+
+    def reward(states: Any, controls: Any, next_states: Any) -> Any:
+        scratch[:] = states[0, 0]
+        sleep(1e-3)
+        return scratch
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda x: called("It", reward, *[np.full((1000, 1), x)] * 3), range(20)))
+    assert [np.unique(np.asarray(one)).tolist() for one in found] == [[x] for x in range(20)]

@@ -2,7 +2,8 @@
 
 A function is shown arrays that it cannot write to: a reward that changes its arguments would change the
 record and the plan. One that needs to write (into scratch, or compiled for arrays that can be written to) is
-called again with copies.
+called again with copies. Nor is one called by two threads at once: it may have scratch of its own, and
+return that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from types import FrameType
 from typing import Any
 
@@ -22,6 +24,7 @@ MOST_SHOWN = 80  # characters of a value in a sentence
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 LIBRARIES = (HERE, os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen ")
 CACHING = os.path.join("numba", "core", "caching.py")
+ONE_AT_A_TIME = RLock()  # who is called may call us again
 
 
 class GivenError(ValueError):
@@ -30,13 +33,15 @@ class GivenError(ValueError):
 
 def called(name: str, function: Callable[..., object], *arguments: FloatArray) -> object:
     """What somebody's function returns; what goes wrong in there is said of it by name."""
-    try:
-        return function(*map(read_only, arguments))
-    except Exception:
+    with ONE_AT_A_TIME:
         try:
-            return function(*(argument.copy() for argument in arguments))
-        except Exception as error:
-            raise GivenError(f"{name} must not fail; got {told(error)}.") from error
+            answer = function(*map(read_only, arguments))
+        except Exception:
+            try:
+                answer = function(*(argument.copy() for argument in arguments))
+            except Exception as error:
+                raise GivenError(f"{name} must not fail; got {told(error)}.") from error
+        return answer.copy() if isinstance(answer, np.ndarray) else answer
 
 
 def numbers(name: str, answer: object) -> FloatArray:
@@ -45,7 +50,7 @@ def numbers(name: str, answer: object) -> FloatArray:
         array = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError):
         raise GivenError(f"{name} must return numbers; got {brief(answer)}.") from None
-    return array if array.flags.writeable else array.copy()  # it may be a part of what the function was shown
+    return array if array.flags.writeable else array.copy()
 
 
 def read_only(array: FloatArray) -> FloatArray:

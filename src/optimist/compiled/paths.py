@@ -33,18 +33,60 @@ def displace(
 
 
 @njit(nogil=True, cache=True)
-def crossed(
-    origins,  # [n, d]
-    points,  # [n, d]
-    widths,  # [m, d], of the cells
-    rows,  # [n], which of `widths` belongs to each
+def crossed(origin, point, widths, periods):
+    """How far it is from origin to point, in widths, along the axis where that is most."""
+    most = 0.0
+    for q in range(origin.size):
+        share = abs(_shorter(point[q] - origin[q], periods[q])) / widths[q]
+        most = max(most, share)
+    return most
+
+
+@njit(nogil=True, cache=True)
+def carry_on(
+    next_states,  # [n, d], where one more step has led
+    earned,  # [n]
+    ended,  # [n]
+    uncertainty,  # [n], or [0]: nothing is folded in
+    worth,  # discount, optimistic value
+    rule,  # number of the step, of all steps, share that must be known
+    widths,  # [m, d] of the cells, or [0, 0]: whatever is crossed
     periods,  # [d]
-    out,  # [n]
+    going,  # in and out, the first n: which path, origin, state, total, counts, known
+    made,  # out [m]: ends, rewards, discounts, steps of each path
 ):
-    """out[k] = how far it is from origin to point, in widths, along the axis where that is most."""
-    for k in range(origins.shape[0]):
-        most = 0.0
-        for q in range(origins.shape[1]):
-            share = abs(_shorter(points[k, q] - origins[k, q], periods[q])) / widths[rows[k], q]
-            most = max(most, share)
-        out[k] = most
+    """Add a step to paths; those that go on are moved to the front, the others are done. How many go on."""
+    discount, optimistic_value = worth
+    number, hold, guessed = rule
+    where, origins, states, totals, counts, known = going
+    ends, rewards, discounts, held = made
+    n = 0
+    for k in range(next_states.shape[0]):
+        row, total, count, sure = where[k], totals[k], counts[k], known[k]
+        if uncertainty.size:
+            unsure = uncertainty[k]
+            total = total + count * ((1.0 - unsure) * earned[k] + unsure * optimistic_value)
+            count = count * (1.0 - unsure) * discount
+            sure = sure * (1.0 - unsure)
+        else:
+            total = total + count * earned[k]
+            count = count * discount
+        if ended[k]:
+            count = 0.0
+        held[row] += 1.0
+        # dynamics need not mean anything beyond an end: those paths stay there
+        goes_on = count != 0.0 and number < hold - 1
+        if goes_on and widths.shape[0]:
+            # let go, too, of what is at rest and will cross nothing, and of what is mostly guessed
+            cells = crossed(origins[k], next_states[k], widths[row], periods)
+            goes_on = cells < 1.0 and cells * hold >= number + 1.0 and sure > guessed
+        if goes_on:
+            for q in range(next_states.shape[1]):
+                origins[n, q], states[n, q] = origins[k, q], next_states[k, q]
+            where[n], totals[n], counts[n], known[n] = row, total, count, sure
+            n += 1
+        else:
+            for q in range(next_states.shape[1]):
+                ends[row, q] = next_states[k, q]
+            rewards[row], discounts[row] = total, count
+    return n

@@ -44,14 +44,14 @@ def choose_basis(
     limit = min(max_basis, n)
     factor = np.zeros((n, limit), order="F")
     pivots = np.empty(limit, dtype=np.int64)
-    residuals = hyper.prior_at(squares(features))
+    residuals, projected = hyper.prior_at(squares(features)), features @ hyper.projection
     threshold = max(tolerance * hyper.noise_variance, ROUNDING * float(residuals.max(initial=0.0)))
     m = 0
     while m < limit:
         pivot = int(residuals.argmax())
         if residuals[pivot] <= threshold and m > 0:
             break
-        column = covariance(features, features[pivot : pivot + 1], hyper)[:, 0]
+        column = covariance(features, features[pivot : pivot + 1], hyper, projected)[:, 0]
         column -= factor[:, :m] @ factor[pivot, :m]
         column /= np.sqrt(residuals[pivot])
         column[pivots[:m]] = 0.0  # exactly explained already; keeps the triangle free of rounding

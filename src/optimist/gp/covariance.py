@@ -64,9 +64,12 @@ def correlation(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.exp(values, out=values)
 
 
-def covariance(left: FloatArray, right: FloatArray, hyper: Hyperparameters) -> FloatArray:
-    """Covariance between features [n, p] and [m, p].  [n, m]"""
-    values = correlation(left @ hyper.projection, right @ hyper.projection)
+def covariance(
+    left: FloatArray, right: FloatArray, hyper: Hyperparameters, projected: FloatArray | None = None
+) -> FloatArray:
+    """Covariance between features [n, p] and [m, p]; `projected` are the left ones, if known.  [n, m]"""
+    projected = left @ hyper.projection if projected is None else projected
+    values = correlation(projected, right @ hyper.projection)
     values *= hyper.signal_variance
     values += hyper.bias_variance
     if hyper.slope_variance:

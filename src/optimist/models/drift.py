@@ -19,6 +19,7 @@ from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.models.knownness import FINE
 from optimist.models.model import Model
+from optimist.threads import shared
 
 POINTS_PER_AXIS = 10
 MOST_POINTS = 1000
@@ -76,12 +77,14 @@ def measure_drift(before: Model, after: Model, grid: Grid, controls: FloatArray)
     """Mean change over check points and `controls` [n_actions, k]."""
     states = check_points(grid)
     cells = grid.box.widths / np.maximum(np.array(grid.shape) - ~grid.box.periodic, FINE)
-    moved, changed = [], []
-    for control in controls:
+
+    def change(control: FloatArray) -> tuple[float, float]:
         old, old_uncertainty = before.predict_with_uncertainty(states, control[np.newaxis])
         new, new_uncertainty = after.predict_with_uncertainty(states, control[np.newaxis])
-        moved.append(np.abs(grid.box.displacement(old, new) / cells).max(axis=1).mean())
         assert old_uncertainty is not None
         assert new_uncertainty is not None
-        changed.append(np.abs(new_uncertainty - old_uncertainty).mean())
+        moved = np.abs(grid.box.displacement(old, new) / cells).max(axis=1).mean()
+        return float(moved), float(np.abs(new_uncertainty - old_uncertainty).mean())
+
+    moved, changed = zip(*shared(change, list(controls)), strict=True)
     return Drift(float(np.mean(moved)), float(np.mean(changed)))

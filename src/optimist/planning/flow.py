@@ -22,6 +22,7 @@ from optimist.grid import Grid
 from optimist.planning.tables import require_uncertainty
 from optimist.steps import Step, Successors
 from optimist.task import Task
+from optimist.threads import shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +46,13 @@ class Flow:
         require_uncertainty(uncertainty, shape[:2])
         nodes, places = grid.nodes, grid.padded_places
         fields = np.zeros((shape[0], prod(grid.padded_shape) * _width(grid)))
-        for action, field in enumerate(fields):
-            rows = field.reshape(-1, _width(grid))
-            displace(
-                nodes, successors.next_states[action], uncertainty[action], grid.box.periods, places, rows
-            )
-            grid.refresh_ghosts(field)
+
+        def fill(action: int) -> None:
+            rows, found = fields[action].reshape(-1, _width(grid)), successors.next_states[action]
+            displace(nodes, found, uncertainty[action], grid.box.periods, places, rows)
+            grid.refresh_ghosts(fields[action])
+
+        shared(fill, range(shape[0]))
         return cls(grid, fields)
 
     @classmethod

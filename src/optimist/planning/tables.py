@@ -7,6 +7,7 @@ is faster than reading them and takes a quarter of the memory: 36 bytes per node
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +15,18 @@ from numpy.typing import NDArray
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled import sweeps
-from optimist.compiled.paths import crossed
+from optimist.compiled.paths import carry_on
 from optimist.discretisation import ONE_STEP, Holding
 from optimist.grid import Grid
 from optimist.planning.leaving import Leaving
 from optimist.steps import Step, Successors
 from optimist.task import Task
+from optimist.threads import shared
 
 BLOCK = 16384
 GUESSED = 0.5  # a held path of which no more than this is known is not followed further
 ROUNDING = 1e-12  # by which interpolated uncertainty may leave [0, 1]
+ALL_KNOWN, NO_WIDTHS = np.empty(0), np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,49 +99,37 @@ def follow(
         made.rewards[ended] = task.rewards(states[ended], control, states[ended])
         worst = float(made.rewards[ended].min())
     where = np.flatnonzero(~ended)  # which paths go on
-    origins = states = states if where.size == len(states) else states.take(where, axis=0)
-    total, counts, known = np.zeros(len(states)), np.ones(len(states)), np.ones(len(states))
-    last_uncertainty, n_steps, held = None, 0, np.zeros(len(ended))
-    for number in range(hold if where.size else 0):
-        next_states, uncertainty = require_successors(step(states, action), states)
-        uncertainty = uncertainty if optimistic else None
-        n_steps += len(states)
-        held[where] += 1.0
-        earned = task.rewards(states, control, next_states)
-        worst = min(worst, float(earned.min(initial=np.inf)))
-        if uncertainty is None or hold == 1:
-            total = total + counts * earned
-            counts = counts * task.discount
-            last_uncertainty = uncertainty
-        else:
-            total = total + counts * ((1.0 - uncertainty) * earned + uncertainty * task.optimistic_value)
-            counts = counts * (1.0 - uncertainty) * task.discount
-            known = known * (1.0 - uncertainty)
-        counts[task.terminal(next_states)] = 0.0
-        states = next_states
-        if number == hold - 1:
+    states, n_going = states.take(where, axis=0), where.size
+    total, counts, known = np.zeros(n_going), np.ones(n_going), np.ones(n_going)
+    going = where.copy(), states.copy(), states, total, counts, known
+    held, single, n_steps = np.zeros(len(ended)), None, 0
+    crossing = NO_WIDTHS if widths is None or not holding.until_crossed else widths
+    for number in range(hold):
+        if not n_going:
             break
-        # dynamics need not mean anything beyond an end: those paths stay there
-        goes_on = counts != 0.0
-        if widths is not None and holding.until_crossed:
-            cells = np.empty(len(states))
-            crossed(origins, states, widths, where, task.box.periods, cells)
-            # let go, too, of what is at rest and will cross nothing, and of what is mostly guessed
-            goes_on &= (cells < 1.0) & (cells * hold >= number + 1.0) & (known > GUESSED)
-        if not goes_on.all():
-            over, going = np.flatnonzero(~goes_on), np.flatnonzero(goes_on)
-            at = where[over]
-            made.ends[at], made.rewards[at], made.discounts[at] = states[over], total[over], counts[over]
-            states, origins = states.take(going, axis=0), origins.take(going, axis=0)
-            where, known = where.take(going), known.take(going)
-            total, counts = total.take(going), counts.take(going)
-            if not where.size:
-                break
-    made.ends[where], made.rewards[where], made.discounts[where] = states, total, counts
+        here = states[:n_going]
+        next_states, uncertainty = require_successors(step(here, action), here)
+        uncertainty = uncertainty if optimistic else None
+        single = uncertainty if hold == 1 else None
+        n_steps += n_going
+        earned = task.rewards(here, control, next_states)
+        worst = min(worst, float(earned.min()))
+        n_going = carry_on(
+            np.ascontiguousarray(next_states),
+            np.ascontiguousarray(earned),
+            np.ascontiguousarray(task.terminal(next_states)),
+            ALL_KNOWN if uncertainty is None or hold == 1 else np.ascontiguousarray(uncertainty),
+            (task.discount, task.optimistic_value),
+            (number, hold, GUESSED),
+            crossing,
+            task.box.periods,
+            going,
+            (made.ends, made.rewards, made.discounts, held),
+        )
     unsure = None
-    if hold == 1 and last_uncertainty is not None:
+    if single is not None:
         unsure = np.zeros(len(made.ends))
-        unsure[where] = last_uncertainty
+        unsure[where] = single
     return made._replace(uncertainty=unsure, worst=worst, n_steps=n_steps, held=held)
 
 
@@ -172,26 +163,18 @@ def tabulate(
     shape = (grid.n_nodes, task.n_actions)
     cells = np.empty(shape, dtype=np.int32)
     fractions = np.empty((*shape, grid.n_dims), dtype=np.float32)
-    rewards, discounts = np.empty(shape), np.empty(shape)
-    uncertainty: FloatArray | None = None
-    n_clipped, worst, n_steps, n_paths = 0, np.inf, 0, 0
+    rewards, discounts, uncertainty = np.empty(shape), np.empty(shape), np.zeros(shape)
     held = np.zeros(grid.n_nodes)
-    for first, last in grid.blocks(BLOCK):
-        nodes = grid.nodes_between(first, last)
+
+    def fill(block: tuple[int, int]) -> _Counts:
+        nodes = grid.nodes_between(*block)
         ended = task.terminal(nodes)
         widths = grid.widths_at(nodes) if holding.until_crossed else None
+        asked = {"holding": holding, "widths": widths, "ended": ended, "optimistic": optimistic}
+        counts = _Counts(n_paths=task.n_actions * int((~ended).sum()))
         for action in range(task.n_actions):
-            path = follow(
-                task,
-                step,
-                nodes,
-                action,
-                holding=holding,
-                widths=widths,
-                ended=ended,
-                optimistic=optimistic,
-            )
-            rows = slice(first, last), action
+            path = follow(task, step, nodes, action, **asked)  # type: ignore[arg-type]
+            rows = slice(*block), action
             located = grid.locate(path.ends)
             cells[rows], fractions[rows] = located.cells, located.fractions
             rewards[rows], discounts[rows] = path.rewards, path.discounts
@@ -199,25 +182,43 @@ def tabulate(
                 shares, worth = leaving.lost(grid, path.ends, task.controls[action : action + 1])
                 rewards[rows] += shares * path.discounts * worth
                 discounts[rows] *= 1.0 - shares
-            n_clipped, worst = n_clipped + located.n_clipped, min(worst, path.worst)
-            n_steps, n_paths = n_steps + path.n_steps, n_paths + int((~ended).sum())
             held[rows[0]] += 1.0 if path.held is None else path.held
-            if path.uncertainty is not None and path.uncertainty.any():
-                uncertainty = np.zeros(shape) if uncertainty is None else uncertainty
+            unsure = path.uncertainty is not None and bool(path.uncertainty.any())
+            if unsure:
                 uncertainty[rows] = path.uncertainty
+            counts = counts.and_of(_Counts(0, path.n_steps, located.n_clipped, path.worst, unsure))
+        return counts
+
+    counts = reduce(_Counts.and_of, shared(fill, list(grid.blocks(BLOCK))))
     return Tables(
         grid=grid,
         cells=cells,
         fractions=fractions,
         rewards=rewards,
         discounts=discounts,
-        uncertainty=uncertainty,
+        uncertainty=uncertainty if counts.unsure else None,
         optimistic_value=task.optimistic_value,
-        value_bounds=value_bounds(task, worst),
-        n_clipped=n_clipped,
-        mean_hold=n_steps / max(n_paths, 1),
+        value_bounds=value_bounds(task, counts.worst),
+        n_clipped=counts.n_clipped,
+        mean_hold=counts.n_steps / max(counts.n_paths, 1),
         noise=_held_noise(noise, held / task.n_actions),
     )
+
+
+class _Counts(NamedTuple):
+    """What is counted along some paths."""
+
+    n_paths: int = 0
+    n_steps: int = 0
+    n_clipped: int = 0
+    worst: float = np.inf  # the least that a single step paid
+    unsure: bool = False  # whether anything is
+
+    def and_of(self, other: _Counts) -> _Counts:
+        """Of both together."""
+        n_paths, n_steps = self.n_paths + other.n_paths, self.n_steps + other.n_steps
+        worst, unsure = min(self.worst, other.worst), self.unsure or other.unsure
+        return _Counts(n_paths, n_steps, self.n_clipped + other.n_clipped, worst, unsure)
 
 
 def _held_noise(noise: FloatArray | None, held: FloatArray) -> FloatArray | None:
