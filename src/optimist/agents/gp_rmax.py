@@ -194,7 +194,7 @@ class GPRMaxAgent:
         last = self.transitions[-1]
         if last.terminated or last.truncated or not self.settings.planning.rehearse:
             return None
-        return knowledge.acted_by(self._look(knowledge, last.state))
+        return knowledge.acted_by(self._look(knowledge, last.next_state))
 
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""

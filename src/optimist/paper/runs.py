@@ -21,10 +21,10 @@ BOOTSTRAP_SEED = 0
 
 # episodes of the GP-RMAX agents and of Sarsa, seeds of both: in the full figure and in the quick one
 FULL = {
-    "mountain-car": (15, 1000, 10),
-    "pendulum": (8, 1000, 10),
-    "bicycle": (40, 2000, 10),
-    "acrobot": (10, 1000, 10),
+    "mountain-car": (8, 1000, 10),
+    "pendulum": (5, 1000, 10),
+    "bicycle": (10, 2000, 10),
+    "acrobot": (8, 1000, 10),
 }
 QUICK = {
     "mountain-car": (8, 300, 3),
