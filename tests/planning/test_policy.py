@@ -305,6 +305,24 @@ def test_lookahead_takes_the_first_action_of_the_best_of_all_sequences(depth: in
     assert len(set(expected)) == 3, "an example in which one action is always best would show little"
 
 
+def test_what_was_decided_is_remembered_by_state_and_sight() -> None:
+    states = np.random.default_rng(3).uniform(-1.0, 1.0, size=(90, 2))
+    policy, asked = lookahead(2), []
+
+    def step(some: FloatArray, action: int) -> Successors:
+        asked.append(len(some))
+        return lookahead(2).step(some, action)
+
+    remembering = replace(policy, step=step)
+    for rows in (slice(5), slice(3, 8), slice(8), slice(90)):  # of many at once nothing is remembered
+        for depth in (2, 1):
+            expected = policy.looking(depth)(states[rows]).argmax(axis=1)
+            np.testing.assert_array_equal(remembering.looking(depth).greedy(states[rows]), expected)
+    assert remembering.looking(1) is remembering.looking(1)
+    assert {count % 90 for count in asked[-9:]} == {0}
+    assert set(asked[:-9]) == {5, 15, 3, 9}  # what was not known yet, and one step further
+
+
 def test_one_step_ahead_is_reward_and_discounted_value_of_the_successor() -> None:
     policy = lookahead(1)
     scores = []

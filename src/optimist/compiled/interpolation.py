@@ -155,27 +155,30 @@ def fraction_spot(action, axis, n_actions, n_axes):
     return begin + 2 * (axis - axis % 2) + 2 * (action % 2) + axis % 2
 
 
-def _pair(context, builder, signature, args, n_axes):
-    """Entries i and i + 1 as a vector, interpolated over the first `n_axes` axes."""
+def _row(context, builder, signature, args, n_axes, count=2):
+    """Entries i to i + `count` - 1 as a vector, interpolated over the first `n_axes` axes."""
+    together = ir.VectorType(_DOUBLE, count)
     values_type, _, _, fractions_type = signature.args
     values, i, strides, fractions = args
     start = context.make_array(values_type)(context, builder, values).data
     spread = []
     for axis in range(n_axes):
         fraction = _fraction(context, builder, fractions_type, fractions, axis)
-        both = builder.insert_element(ir.Constant(_PAIR, ir.Undefined), fraction, _lane(0))
-        spread.append(builder.insert_element(both, fraction, _lane(1)))
+        along = ir.Constant(together, ir.Undefined)
+        for k in range(count):
+            along = builder.insert_element(along, fraction, _lane(k))
+        spread.append(along)
 
     def corners_from(axis, index):
         if axis == n_axes:
             place = builder.gep(start, [index], inbounds=True, source_etype=_DOUBLE)
-            return builder.load(place, align=8, typ=_PAIR)
+            return builder.load(place, align=8, typ=together)
         low = corners_from(axis + 1, index)
         high = corners_from(axis + 1, builder.add(index, builder.extract_value(strides, axis)))
         return _between(builder, low, high, spread[axis])
 
-    both = corners_from(0, i)
-    return builder.extract_element(both, _lane(0)), builder.extract_element(both, _lane(1))
+    found = corners_from(0, i)
+    return [builder.extract_element(found, _lane(k)) for k in range(count)]
 
 
 @intrinsic
@@ -184,7 +187,7 @@ def interpolate(typing_context, v, i, s, f):
 
     def generate(context, builder, signature, args):
         last = signature.args[2].count - 1
-        low, high = _pair(context, builder, signature, args, last)
+        low, high = _row(context, builder, signature, args, last)
         fraction = _fraction(context, builder, signature.args[3], args[3], last)
         return _between(builder, low, high, fraction)
 
@@ -196,10 +199,21 @@ def interpolate_two(typing_context, v, i, s, f):
     """Entries `i` and `i + 1` of `v`, each interpolated over all axes."""
 
     def generate(context, builder, signature, args):
-        pair = _pair(context, builder, signature, args, signature.args[2].count)
+        pair = _row(context, builder, signature, args, signature.args[2].count)
         return context.make_tuple(builder, signature.return_type, pair)
 
     return types.UniTuple(types.float64, 2)(v, i, s, f), generate
+
+
+@intrinsic
+def interpolate_four(typing_context, v, i, s, f):
+    """Entries `i` to `i + 3` of `v`, each interpolated over all axes."""
+
+    def generate(context, builder, signature, args):
+        four = _row(context, builder, signature, args, signature.args[2].count, 4)
+        return context.make_tuple(builder, signature.return_type, four)
+
+    return types.UniTuple(types.float64, 4)(v, i, s, f), generate
 
 
 @intrinsic
@@ -315,7 +329,13 @@ def follow(
     for k in range(points.shape[0]):
         cell, _ = _locate_one(points[k], nodes, axis_starts, periods, inverse_spacings, steps, fractions)
         for a in range(first, last):
-            for b in range(uint64(0), width, uint64(2)):
+            b = uint64(0)
+            while b + uint64(4) <= width:
+                row[b], row[b + uint64(1)], row[b + uint64(2)], row[b + uint64(3)] = interpolate_four(
+                    fields[a], uint64(cell) * width + b, strides, fractions
+                )
+                b += uint64(4)
+            if b < width:
                 row[b], row[b + uint64(1)] = interpolate_two(
                     fields[a], uint64(cell) * width + b, strides, fractions
                 )

@@ -8,7 +8,7 @@ the whole tree takes microseconds, so it can be afforded always: see `affordable
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -27,6 +27,7 @@ from optimist.task import Task
 # Sequences tried at one decision: 10 steps with 2 actions, 6 with 3, 4 with 5, 3 with 9. The blur of an
 # interpolated plan is a cell wide, and it pays to look far past it.
 MOST_LEAVES = 1024
+FEW, MOST_DECIDED = 64, 2**16  # states that are asked for together, and in all, to be remembered
 BLOCK = 2**18  # tree nodes held at a time; more sequences than that are never tried
 
 
@@ -119,6 +120,8 @@ class Lookahead:
     optimistic: bool = True  # False: what is uncertain counts as known
     leaving: Leaving | None = None  # what lies beyond open sides
     noise_costs: FloatArray | None = None  # [n_padded], of being there with noise instead of exactly there
+    _decided: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)  # by the state
+    _others: dict[int, Lookahead] = field(default_factory=dict, init=False, repr=False)  # by their depth
 
     def __post_init__(self) -> None:
         require_affordable(self.task.n_actions, self.depth)
@@ -132,12 +135,30 @@ class Lookahead:
         return self.foresee(states).q_values
 
     def greedy(self, states: FloatArray) -> Actions:
-        """The action with the highest value; the first of equals.  [n]"""
-        return np.asarray(self(states).argmax(axis=1))
+        """The action with the highest value; the first of equals.  [n]
+
+        Rehearsals go the same way again and again: what was decided for a few states is remembered.
+        """
+        if len(states) > FEW:
+            return np.asarray(self(states).argmax(axis=1))
+        keys = [state.tobytes() for state in states]
+        actions = [self._decided.get(key) for key in keys]
+        new = [row for row, action in enumerate(actions) if action is None]
+        if new:
+            if len(self._decided) > MOST_DECIDED:
+                self._decided.clear()
+            found = self(states if len(new) == len(keys) else states[new]).argmax(axis=1)
+            for row, action in zip(new, found.tolist(), strict=True):
+                actions[row] = self._decided[keys[row]] = action
+        return np.array(actions, dtype=np.intp)
 
     def looking(self, depth: int) -> Lookahead:
-        """The same with another sight."""
-        return self if depth == self.depth else replace(self, depth=depth)
+        """The same with another sight, always the same one."""
+        if depth == self.depth:
+            return self
+        if depth not in self._others:
+            self._others[depth] = replace(self, depth=depth)
+        return self._others[depth]
 
     def foresee(self, states: FloatArray) -> Foresight:
         """The same with the first step of every sequence."""
