@@ -29,12 +29,23 @@ def test_near_ends_and_nearer_to_them_than_to_any_who_lived(dims: int, n_lived: 
     lived = ended[stream.integers(3, size=n_lived)] + stream.uniform(-1.0, 1.0, (n_lived, dims)) * around
     offsets = stream.uniform(-0.12, 0.12, (300, dims)) * box.widths
     asked = np.vstack([ended[stream.integers(3, size=300)] + offsets, box.low, box.high, ended])
-    near = Near.of(box, ended, lived)
+    near = Near.of(box, np.arange(dims), ended, lived)
     said = [naive.near_an_end(box, state, ended, lived, REACH) for state in asked]
     assert near(asked).tolist() == said
     assert any(said)
     assert not all(said)
     assert near.n_ends == 3
+
+
+def test_near_in_some_coordinates_whatever_the_others_are() -> None:
+    box, stream, axes = some_box(4), np.random.default_rng(1), np.array([1, 3])
+    ended, lived = (stream.uniform(box.low, box.high, size=(count, 4)) for count in (3, 40))
+    asked = stream.uniform(box.low, box.high, size=(400, 4))
+    part = Box(box.low[axes], box.high[axes], box.periodic[axes])
+    seen = ended[:, axes], lived[:, axes], REACH
+    said = [naive.near_an_end(part, state, *seen) for state in asked[:, axes]]
+    assert Near.of(box, axes, ended, lived)(asked).tolist() == said
+    assert 0 < sum(said) < len(said)
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), (1, 3), (2, 4)])
@@ -54,7 +65,7 @@ def test_beyond_a_curve(axes: tuple[int, ...]) -> None:
 def test_what_was_asked_last_is_answered_again_and_nothing_else() -> None:
     box = some_box(2)
     ended = box.low[np.newaxis] + 0.5 * box.widths
-    ends = Ends((), Near.of(box, ended, ended[:0]), 1)
+    ends = Ends((), Near.of(box, np.arange(2), ended, ended[:0]), 1)
     asked = np.vstack([ended, box.low])
     first = ends(asked)
     assert first.tolist() == [True, False]

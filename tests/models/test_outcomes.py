@@ -220,6 +220,28 @@ def test_outside_of_the_box_a_curve_says_what_it_says_at_the_edge() -> None:
     assert tilted(asked).any()
 
 
+def test_of_one_goal_two_coordinates_are_believed_and_a_failure_is_feared_just_there() -> None:
+    """The tip of two links is above a line; how fast it came there is luck."""
+    box = Box([-np.pi, -np.pi, -4.0, -4.0], [np.pi, np.pi, 4.0, 4.0], [True, True, False, False])
+    lived = np.array([[0.1 * k, 0.05 * k, np.sin(k), np.cos(k)] for k in range(20)])
+    goal = np.array([[2.6, 0.3, 0.5, 0.2]])
+    count = len(lived)
+    after, ended = np.vstack([lived[1:], goal]), np.arange(count) == count - 1
+    seen = Transitions(
+        lived, np.zeros(count, np.int64), -np.ones(count), after, ended, np.zeros(count, np.bool_)
+    )
+    faster = goal + np.array([0.0, 0.0, -2.0, 1.5])
+    goals = learn_ends(seen, box, failures=False)
+    failures = learn_ends(seen, box, failures=True)
+    assert goals is not None
+    assert failures is not None
+    assert goals.near is not None
+    assert goals.near.axes.tolist() == [0, 1]
+    assert (goals(goal)[0], goals(faster)[0]) == (True, True)
+    assert (failures(goal)[0], failures(faster)[0]) == (True, False)
+    assert not goals(lived).any()
+
+
 def test_ends_at_random_are_no_curve() -> None:
     stream = np.random.default_rng(0)
     ended, lived = (stream.uniform(BOX.low, BOX.high, size=(count, 2)) for count in (8, 400))

@@ -9,12 +9,13 @@ explains may lie beyond a curve (`curves`); what none does is known around the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optimist.arrays import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.compiled.ends import near_ends
 from optimist.models.curves import Curve, learn_curve
@@ -115,17 +116,17 @@ class Near:
     """Ends that no side explains: where the nearest place that is known ended an episode."""
 
     box: Box
-    ended: FloatArray  # [n_ends, d], in widths of the box
-    lived: FloatArray  # [n, d], the same: those so near to an end that they matter
+    axes: IntArray  # [k], the coordinates that are looked at
+    ended: FloatArray  # [n_ends, k], in widths of the box
+    lived: FloatArray  # [n, k], the same: those so near to an end that they matter
 
     @classmethod
-    def of(cls, box: Box, ended: FloatArray, lived: FloatArray) -> Near:
+    def of(cls, box: Box, axes: IntArray, ended: FloatArray, lived: FloatArray) -> Near:
         """Of places that `ended` [n_ends, d] an episode, and others where somebody `lived` [n, d]."""
-        ends, lives = scaled(box, ended), scaled(box, lived)
-        reached = np.zeros(len(lived), dtype=np.bool_)
+        ends, lives = (np.ascontiguousarray(scaled(box, places)[:, axes]) for places in (ended, lived))
+        made = cls(box, axes, ends, lives[:0])
         # a place within reach of an end is told apart by those who lived no further from that place
-        near_ends(lived, box.low, box.widths, box.periodic, ends, lives[:0], BOTH * REACH, reached)
-        return cls(box, ends, lives[reached])
+        return replace(made, lived=lives[made._within(lived, BOTH * REACH)])
 
     @property
     def n_ends(self) -> int:
@@ -134,10 +135,14 @@ class Near:
 
     def __call__(self, states: FloatArray) -> BoolArray:
         """Which of `states` [n, d] are nearer to an end than to any place where somebody lived.  [n]"""
+        return self._within(states, REACH)
+
+    def _within(self, states: FloatArray, reach: float) -> BoolArray:
         found = np.empty(len(states), dtype=np.bool_)
-        near_ends(
-            states, self.box.low, self.box.widths, self.box.periodic, self.ended, self.lived, REACH, found
-        )
+        box, axes = self.box, self.axes
+        looked_at = np.ascontiguousarray(states[:, axes])
+        shape = box.low[axes], box.widths[axes], box.periodic[axes]
+        near_ends(looked_at, *shape, self.ended, self.lived, reach, found)
         return found
 
 
@@ -155,7 +160,25 @@ def learn_ends(seen: Transitions, box: Box, *, failures: bool) -> Ends | None:
     curve = learn_curve(ended[~explained], lived, box, failures=failures)
     if curve is not None and not curve(lived).any():
         return Ends(tuple(sides), None, len(ended), curve)
-    return Ends(tuple(sides), Near.of(box, ended[~explained], lived), len(ended))
+    others = ended[~explained]
+    axes = np.arange(box.n_dims) if failures else _telling(others, lived, box)
+    return Ends(tuple(sides), Near.of(box, axes, others, lived), len(ended))
+
+
+def _telling(ended: FloatArray, lived: FloatArray, box: Box) -> IntArray:
+    """The two coordinates by which places that `ended` [n, d] are furthest from all who `lived` [m, d].
+
+    Most goals depend on few coordinates. One that is believed wrongly is looked for, not found, and believed
+    no more. All coordinates where there are not more.
+    """
+    best, axes = 0.0, np.arange(box.n_dims)
+    for two in combinations(range(box.n_dims), 2):
+        gaps = np.abs(scaled(box, ended)[:, np.newaxis, two] - scaled(box, lived)[:, two])
+        gaps = np.where(box.periodic[list(two)], np.minimum(gaps, 1.0 - gaps), gaps)
+        margin = float(np.sqrt((gaps**2).sum(axis=2)).min())
+        if margin > best:
+            best, axes = margin, np.array(two)
+    return axes
 
 
 def _sides(
