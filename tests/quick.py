@@ -43,7 +43,7 @@ def quick_defaults() -> Iterator[None]:
 
 @contextmanager
 def hurried() -> Iterator[None]:
-    """Short episodes besides, hardly any plans, none of them rehearsed: for whoever only wants to get through."""
+    """Short episodes besides, hardly any plans, none rehearsed: for whoever only wants to get through."""
     with quick_defaults(), short_episodes(20), pytest.MonkeyPatch.context() as patch:
         few = {
             "first_plans": (5, 15),

@@ -42,7 +42,7 @@ _FOUND: dict[int, ThreadpoolController] = {}  # the libraries there are, by how 
 
 
 def _libraries() -> ThreadpoolController:
-    """Looking for them takes milliseconds, limiting them microseconds; new ones come with new modules only."""
+    """Looking for them takes milliseconds, limiting them microseconds. New ones come with new modules."""
     loaded = len(modules)
     if loaded not in _FOUND:
         _FOUND.clear()
