@@ -39,3 +39,17 @@ def quick_defaults() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PRESETS, "ours", quick)
         yield
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Short episodes besides, hardly any plans, none rehearsed: for whoever only wants to get through."""
+    with quick_defaults(), short_episodes(20), pytest.MonkeyPatch.context() as patch:
+        few = {
+            "first_plans": (5, 15),
+            "replan_every": 500,
+            "grid": Discretisation(budget=300),
+            "planning": PlanningOptions(depth=1, rehearse=False),
+        }
+        patch.setitem(PRESETS, "ours", PRESETS["ours"].model_copy(update=few))
+        yield

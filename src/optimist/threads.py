@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from os import cpu_count, environ
+from sys import modules
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,8 +36,18 @@ def shared(work: Callable[[T], R], given: Sequence[T], *, most: int | None = Non
 
 
 _LOCK = Lock()
-_WITHIN: list[threadpool_limits] = []  # of whoever came first
+_WITHIN: list[Any] = []  # the limit of whoever came first
 _COUNT = [0]  # how many are within
+_FOUND: dict[int, ThreadpoolController] = {}  # the libraries there are, by how many modules are loaded
+
+
+def _libraries() -> ThreadpoolController:
+    """Looking for them takes milliseconds, limiting them microseconds. New ones come with new modules."""
+    loaded = len(modules)
+    if loaded not in _FOUND:
+        _FOUND.clear()
+        _FOUND[loaded] = ThreadpoolController()
+    return _FOUND[loaded]
 
 
 @contextmanager
@@ -44,7 +55,7 @@ def single_blas() -> Iterator[None]:
     """One thread for BLAS, as long as anybody wants it: the limit is the whole process's."""
     with _LOCK:
         if not _COUNT[0]:
-            _WITHIN.append(threadpool_limits(1, user_api="blas"))
+            _WITHIN.append(_libraries().limit(limits=1, user_api="blas"))
         _COUNT[0] += 1
     try:
         yield

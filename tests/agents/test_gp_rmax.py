@@ -36,7 +36,7 @@ def beyond(states: FloatArray) -> BoolArray:
 
 
 BOX = Box([-1.0, -1.0], [1.0, 1.0])
-TASK = Task(BOX, np.array([-1.0, 0.0, 1.0]), cost, 0.95, 0.0, beyond, max_steps=40)
+TASK = Task(BOX, np.array([-1.0, 0.0, 1.0]), cost, 0.95, 0.0, beyond, max_steps=12)
 
 
 def world(state: FloatArray, action: int) -> Transition:
@@ -455,7 +455,7 @@ def test_with_exploration_uncertainty_falls_where_something_was_seen() -> None:
 @pytest.mark.parametrize("hold", [1, 3])
 def test_an_agent_that_knows_nothing_believes_the_best_everywhere(hold: int) -> None:
     """Every step ends on an edge, which nothing can be learned from."""
-    task = Task(TASK.box, TASK.controls, cost, 0.95, 2.5, beyond, max_steps=40)
+    task = Task(TASK.box, TASK.controls, cost, 0.95, 2.5, beyond, max_steps=12)
     settings = settings_of("gp-rmax-exp", grid=Discretisation(nodes=(9, 9), hold=hold))
     agent = GPRMaxAgent(task, settings, seed=0)
     against_the_wall = [
@@ -506,7 +506,7 @@ def test_what_an_agent_does_does_not_depend_on_the_currency(unit: float, usual: 
     def paid(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         return unit * cost(states, controls, next_states)
 
-    task = Task(TASK.box, TASK.controls, paid, 0.95, 0.0, beyond, max_steps=40)
+    task = Task(TASK.box, TASK.controls, paid, 0.95, 0.0, beyond, max_steps=12)
     here, there = usual, feed(GPRMaxAgent(task, usual.settings, seed=0), walk(60))
     np.testing.assert_allclose(q_of(there) / unit, q_of(here), rtol=0.02, atol=0.3)
     states = np.random.default_rng(0).uniform(-0.8, 0.8, size=(50, 2))
@@ -536,7 +536,7 @@ def test_planning_on_less_than_the_box_still_acts_everywhere_in_it() -> None:
 
 def test_many_axes_one_control_and_one_action_will_do() -> None:
     box = Box([-1.0] * 3, [1.0] * 3, periodic=[True, False, False])
-    task = Task(box, np.array([0.0]), lambda s, u, n: -np.ones(len(s)), 0.9, 0.0, max_steps=40)
+    task = Task(box, np.array([0.0]), lambda s, u, n: -np.ones(len(s)), 0.9, 0.0, max_steps=12)
     agent = GPRMaxAgent(task, settings_of("gp-rmax-exp", grid=Discretisation(nodes=(4, 4, 4))), seed=0)
     stream = np.random.default_rng(0)
     for state in stream.uniform(-0.9, 0.9, size=(10, 3)):

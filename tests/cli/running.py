@@ -35,12 +35,6 @@ def run(
     )
 
 
-def run_json(*arguments: str, cwd: Path | None = None) -> dict[str, Any]:
-    ran = run(*arguments, "--json", cwd=cwd)
-    assert ran.returncode == 0, ran.stderr
-    return only_object(ran.stdout)
-
-
 def only_object(out: str) -> dict[str, Any]:
     assert out.count("\n") == 1  # one object and nothing else
     result: dict[str, Any] = json.loads(out)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Say, SayJson, require_refused, run, run_json
+from tests.cli.running import Say, SayJson, require_refused, run
 from tests.quick import short_episodes
 
 CONTRACT = {
@@ -18,8 +18,8 @@ CONTRACT = {
 }  # fmt: skip
 
 
-def test_mountain_car_takes_103_steps_and_json_has_the_contract_keys() -> None:
-    result = run_json("plan", "mountain-car", "--nodes", "100,100")
+def test_mountain_car_takes_103_steps_and_json_has_the_contract_keys(say_json: SayJson) -> None:
+    result = say_json("plan", "mountain-car", "--nodes", "100,100")
     assert set(result) >= CONTRACT
     assert "spacing" not in result  # the nodes lie where they were placed
     assert result["nodes"] == [100, 100]

@@ -24,6 +24,6 @@ def test_every_problem_is_listed_for_people(say: Say) -> None:
         assert system.gymnasium_id in listed
 
 
-def test_help_and_version() -> None:
-    assert "plan" in run("--help").stdout
+def test_help_and_version(say: Say) -> None:
+    assert "plan" in say("--help")[1]
     assert run("--version").stdout.startswith("optimist ")

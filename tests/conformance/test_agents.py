@@ -35,7 +35,7 @@ from optimist.task import Task
 from tests.environments.test_adapter import cart_pole, mountain_car, pendulum
 from tests.quick import short_episodes
 
-LONGEST = 40  # steps of an episode
+LONGEST = 20  # steps of an episode, and of every rehearsal; plans are due where episodes end
 COLUMNS = ("states", "actions", "rewards", "next_states", "terminated", "truncated")
 
 
@@ -144,7 +144,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if agent in AGENTS:
         file = tmp_path_factory.mktemp("settings") / "tiny.toml"
         file.write_text(
-            "first_plans = [5, 12, 24]\n[planning]\ndepth = 1\n[model]\nrefit_growth = 9.0\n"
+            "first_plans = [5, 12, 20]\n[planning]\ndepth = 1\n[model]\nrefit_growth = 9.0\n"
             f"[grid]\nnodes = {list(nodes_for(problem.task.box.n_dims))}\n",
             encoding="utf-8",
         )
@@ -276,7 +276,7 @@ def tiny(n_dims: int, agent: str, preset: str) -> AgentSettings:
     if preset == "paper":
         return settings
     planning = PlanningOptions(depth=1) if n_dims > 2 else settings.planning  # rehearsals take time
-    return settings.model_copy(update={"first_plans": (5, 20, 50), "planning": planning})
+    return settings.model_copy(update={"first_plans": (5, 20, 40), "planning": planning})
 
 
 def made(

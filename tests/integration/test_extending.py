@@ -17,19 +17,22 @@ from optimist.models import LEARNERS
 from optimist.runs import RunStore
 from optimist.systems import NAMES, SYSTEMS
 from tests.integration.pages import script
+from tests.quick import quick_defaults
 
 PAGE = "docs/extending.md"
+FEW = "first_plans = [5, 12, 40]\nreplan_every = 40\n"  # plans; how many there are is not what is tried here
 SMALL = {
-    "linear": '[model]\nlearner = "linear"\n[grid]\nnodes = [21, 21]\n',
-    "gp": "[grid]\nnodes = [21, 21]\n",
+    "linear": FEW + '[model]\nlearner = "linear"\n[grid]\nnodes = [21, 21]\n[planning]\ndepth = 1\n',
+    "gp": FEW + "[grid]\nnodes = [21, 21]\n[planning]\ndepth = 1\n",
 }
 
 
 @pytest.fixture(autouse=True, scope="module")
 def extended() -> Iterator[dict[str, Any]]:
-    """What the page defines; gone from the tables afterwards."""
+    """What the page defines, on few nodes; gone from the tables afterwards."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(script(PAGE), "extending.md", "exec", dont_inherit=True), namespace)
+    with quick_defaults():
+        exec(compile(script(PAGE), "extending.md", "exec", dont_inherit=True), namespace)
     yield namespace
     for table, name in ((SYSTEMS, "cart"), (LEARNERS, "linear"), (KINDS, "random"), (PRESETS, "linear")):
         del table[name]

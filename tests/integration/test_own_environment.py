@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from optimist.cli.main import app
-from tests.quick import quick_defaults
+from tests.quick import hurried
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "usage" / "your-environment.md"
 
@@ -36,7 +36,7 @@ def test_the_commands_of_the_tutorial_do_what_it_says(
         name, *words = line.split()
         assert name == "optimist"
         here = ["--workers", "1"] if words[0] == "sweep" else []
-        with quick_defaults():
+        with hurried():
             app([*words, *here, "--json"], standalone_mode=False)
         printed[words[0]] = json.loads(capsys.readouterr().out)
     assert set(printed) == {"learn", "resume", "evaluate", "replay", "sweep"}

@@ -6,20 +6,16 @@ import ast
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import typer.main
 
-from optimist.agents import PRESETS, settings_of
-from optimist.agents.settings import PlanningOptions
+from optimist.agents import settings_of
 from optimist.cli.main import app
-from optimist.discretisation import Discretisation
 from optimist.experiments.specs import read_experiment
 from tests.integration.pages import ROOT, blocks, commands, pages, script
-from tests.quick import quick_defaults, short_episodes
+from tests.quick import hurried
 
 TOO_MUCH = {  # blocks that begin so are not run here
     "docs/usage/experiments.md": (
@@ -38,15 +34,6 @@ SESSIONS = [
 MINUTES = ("reproduce", "sweep")  # tests/paper and tests/cli have them small
 SMALLER = ("--budget", "100", "--lookahead", "1")  # of plans
 LARGE = ("plan", "acrobot", "--recipe", "paper")  # tests/integration/test_best_possible.py
-
-
-@contextmanager
-def hurried() -> Iterator[None]:
-    """Short episodes, few plans on few nodes, none of them rehearsed."""
-    with quick_defaults(), short_episodes(20), pytest.MonkeyPatch.context() as patch:
-        few = {"grid": Discretisation(budget=300), "planning": PlanningOptions(depth=1, rehearse=False)}
-        patch.setitem(PRESETS, "ours", PRESETS["ours"].model_copy(update=few))
-        yield
 
 
 @pytest.mark.parametrize("page", SCRIPTS)

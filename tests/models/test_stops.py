@@ -56,8 +56,8 @@ def seen_of(kind: str, count: int = 200, seed: int = 0, noise: float = 0.0) -> T
 
 
 @cache
-def fitted(kind: str, noise: float = 0.0) -> GPDynamics:
-    return fit_dynamics(seen_of(kind, noise=noise), BOX, CONTROLS, fit_seed=0)
+def fitted(kind: str, noise: float = 0.0, count: int = 200) -> GPDynamics:
+    return fit_dynamics(seen_of(kind, count, noise=noise), BOX, CONTROLS, fit_seed=0)
 
 
 def off(model: GPDynamics, kind: str) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -109,7 +109,7 @@ def test_where_hardly_anything_was_felt_it_is_unsure_what_a_stop_does() -> None:
 
 @pytest.mark.parametrize("kind", ["held", "bounced"])
 def test_stops_are_told_from_noise(kind: str) -> None:
-    model = fit_dynamics(seen_of(kind, 250, noise=0.05), BOX, CONTROLS, fit_seed=0)
+    model = fitted(kind, 0.05, 250)
     assert sorted((stop.axis, stop.side) for stop in model.stops) == [(0, -1), (0, 1)]
     assert model.noise is not None
     ratios = (model.noise / (0.05 * np.array([0.1, 0.2]))) ** 2
@@ -121,7 +121,7 @@ def test_who_is_fast_is_soon_at_a_stop_and_no_speed_is_one() -> None:
     """With noise the speed, too, turns back sharply where it is highest: by the stops that are there."""
     seen = seen_of("held", 250, noise=0.05)
     assert any(turn.axis == 1 for turn in find_turns(BOX, seen))
-    assert all(stop.axis == 0 for stop in fit_dynamics(seen, BOX, CONTROLS, fit_seed=0).stops)
+    assert all(stop.axis == 0 for stop in fitted("held", 0.05, 250).stops)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])

@@ -88,8 +88,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(root, experiment, known)
 
 
+def contents(root: Path) -> dict[Path, bytes]:
+    files = [*root.rglob("run.sqlite"), *root.rglob("agent.optimist")]
+    return {file: file.read_bytes() for file in files}
+
+
 @pytest.fixture(scope="module")
-def found(runs: Runs) -> list[Belief]:
+def before(runs: Runs) -> dict[Path, bytes]:
+    """The files of the runs before anybody looked at them."""
+    return contents(runs.root)
+
+
+@pytest.fixture(scope="module")
+def found(runs: Runs, before: dict[Path, bytes]) -> list[Belief]:
     return beliefs(runs.experiment, runs.root, STATES)
 
 
@@ -130,14 +141,11 @@ def test_a_run_that_is_too_short_is_named(runs: Runs, tmp_path: Path) -> None:
         beliefs(runs.experiment, tmp_path, STATES)
 
 
-def test_looking_at_beliefs_does_not_touch_the_runs(runs: Runs) -> None:
-    def contents() -> dict[Path, bytes]:
-        files = [*runs.root.rglob("run.sqlite"), *runs.root.rglob("agent.optimist")]
-        return {file: file.read_bytes() for file in files}
-
-    before = contents()
-    beliefs(runs.experiment, runs.root, STATES[:3])
-    assert contents() == before
+def test_looking_at_beliefs_does_not_touch_the_runs(
+    runs: Runs, before: dict[Path, bytes], found: list[Belief]
+) -> None:
+    assert len(before) == 4
+    assert contents(runs.root) == before
 
 
 # --- the drawing ---
