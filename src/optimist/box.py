@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,12 +102,18 @@ class Box:
     def wrap(self, points: FloatArray) -> FloatArray:
         """Bring periodic coordinates into [low, high); leave the others alone."""
         wrapped = np.array(points, dtype=np.float64)
-        for axis in np.flatnonzero(self.periodic):
-            low, width = self.low[axis], self.widths[axis]
-            turned = low + np.mod(wrapped[..., axis] - low, width)
+        for axis, low, high, width in self._turns:
+            turned = np.mod(wrapped[..., axis] - low, width)
+            turned += low
             # mod of a tiny negative number rounds up to the period itself
-            wrapped[..., axis] = np.where(turned >= self.high[axis], low, turned)
+            wrapped[..., axis] = np.where(turned >= high, low, turned)
         return wrapped
+
+    @cached_property
+    def _turns(self) -> list[tuple[int, float, float, float]]:
+        """Of each periodic axis where it begins and ends, and its period."""
+        ends = self.low.tolist(), self.high.tolist(), self.widths.tolist()
+        return [(axis, *(end[axis] for end in ends)) for axis in np.flatnonzero(self.periodic).tolist()]
 
     def clip(self, points: FloatArray) -> FloatArray:
         """The nearest point inside the box: wrapped on periodic axes, clipped on the others."""
