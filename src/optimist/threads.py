@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from os import cpu_count, environ
 from sys import modules
 from threading import Lock
@@ -35,7 +37,32 @@ def shared(work: Callable[[T], R], given: Sequence[T], *, most: int | None = Non
             return list(pool.map(work, given))
 
 
+def in_parts(work: Callable[[slice], None], count: int) -> None:
+    """`work` on parts of so many rows at once, on threads that stay: what takes a millisecond starts none."""
+    n_parts = min(default_threads(), count)
+    if n_parts <= 1:
+        return work(slice(0, count))
+    ends = [count * part // n_parts for part in range(n_parts + 1)]
+    rest = [_lasting().submit(work, slice(*part)) for part in pairwise(ends[1:])]
+    work(slice(0, ends[1]))
+    for other in rest:
+        other.result()
+    return None
+
+
+_LASTING: list[ThreadPoolExecutor] = []
+
+
+def _lasting() -> ThreadPoolExecutor:
+    with _LOCK:
+        if not _LASTING:
+            _LASTING.append(ThreadPoolExecutor(default_threads(), "optimist"))
+        return _LASTING[0]
+
+
 _LOCK = Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LASTING.clear)  # threads stay behind
 _WITHIN: list[Any] = []  # the limit of whoever came first
 _COUNT = [0]  # how many are within
 _FOUND: dict[int, ThreadpoolController] = {}  # the libraries there are, by how many modules are loaded

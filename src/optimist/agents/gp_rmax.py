@@ -52,6 +52,7 @@ from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
 from optimist.steps import Successors
 from optimist.task import Task
+from optimist.threads import single_blas
 from optimist.transitions import Transition, Transitions
 
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
@@ -302,6 +303,10 @@ class GPRMaxAgent:
 
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
+        with single_blas():  # matrices are small: more threads of its own take longer
+            return self._updated()
+
+    def _updated(self) -> Update:
         previous, settings = self.knowledge, self.settings
         began = perf_counter()
         box = self.task.box

@@ -22,7 +22,9 @@ from optimist.grid import Grid
 from optimist.planning.tables import require_uncertainty
 from optimist.steps import Step, Successors
 from optimist.task import Task
-from optimist.threads import shared
+from optimist.threads import in_parts, shared
+
+SHARED = 8192  # nodes of trees that are worth more than one thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +122,15 @@ class Flow:
 
         `out` is what `planning.policy` makes a tree of: parents, states, uncertainty, futures.
         """
-        grow(roots, depth, self.geometry, values, self.strides, *out)
+
+        def some(rows: slice) -> None:
+            mine = (array[rows] for array in out)
+            grow(roots[rows], depth, self.geometry, values, self.strides, *mine)
+
+        if out[2].size < SHARED:
+            some(slice(None))
+        else:
+            in_parts(some, len(roots))
 
     def require_fits(self, task: Task) -> None:
         """Raise ValueError when it belongs to another kind of task."""
