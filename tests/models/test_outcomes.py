@@ -395,3 +395,19 @@ def test_surprises(reward: float, terminated: bool, surprises: bool) -> None:
     task = OpenTask.of(open_found(), walked(FORMULAS["constant"], lambda x: x[:, 0] >= 0.7))
     here = np.zeros(2)
     assert task.surprised_by(Transition(here, 0, reward, here, terminated, False)) is surprises
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e8])
+def test_units_of_controls_do_not_matter_and_no_more_terms_are_taken_than_payments_allow(unit: float) -> None:
+    def reward(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return -1.0 - x[:, 0] ** 2 - (u[:, 0] / unit) ** 2
+
+    seen = walked(FORMULAS["constant"], n=60)
+    controls = CONTROLS * unit
+    seen = replace(seen, rewards=reward(seen.states, controls[seen.actions], seen.next_states))
+    learned = learn_reward(seen, BOX, controls)
+    assert learned.name == "of few terms, before the step"
+    said = learned(seen.states, seen.controls(controls), seen.next_states)
+    np.testing.assert_allclose(said, seen.rewards, atol=1e-6)
+    one = learned(seen.states[:1], seen.controls(controls)[:1], seen.next_states[:1])
+    assert one[0] == said[0]  # whoever is asked with it changes no bit

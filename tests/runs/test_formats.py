@@ -421,7 +421,7 @@ def test_command_line_goes_on_with_a_run_of_format_1(hasty: Path) -> None:
 
 def test_agent_file_of_format_1_is_refused_with_what_to_do() -> None:
     file = FORMAT_1 / "agent.optimist"
-    with pytest.raises(ValueError, match="must be of format 5; got 1 in") as told:
+    with pytest.raises(ValueError, match="must be of format 6; got 1 in") as told:
         GPRMax.load(file, env=car())
     said = str(told.value)
     assert str(file) in said

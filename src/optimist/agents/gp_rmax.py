@@ -74,7 +74,8 @@ class GPRMaxAgent:
         self._tried_unknown = False  # since the last update
         self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
         self._begun = 0  # how many transitions there were when the current episode began
-        self._looking: tuple[FloatArray, QFunction | Lookahead] | None = None  # since where, and how
+        # whether since the middle of an episode, since where, and how
+        self._looking: tuple[tuple[bool, bytes], QFunction | Lookahead] | None = None
         self._tracking = Tracking()
 
     def _believe(self, task: Task) -> None:
@@ -137,7 +138,7 @@ class GPRMaxAgent:
             return self._control(state)
         best = np.arange(self.task.n_actions)
         if self.knowledge is not None:
-            values = self._values(self.knowledge, self.doubts.readings.plausible(state))
+            values = self._values(self.knowledge, state)
             best = np.flatnonzero(values >= values.max() - TIE)
         return self._one_of(best)
 
@@ -151,7 +152,7 @@ class GPRMaxAgent:
         box = self.task.control_box
         assert box is not None
         here = self.doubts.readings.plausible(state)
-        policy = None if self.knowledge is None else self._look(self.knowledge, here)
+        policy = None if self.knowledge is None else self._look(self.knowledge, state)
         if self.knowledge is not None:
             here = self._believed(self.knowledge, here)
         if not isinstance(policy, Between):  # listed ones do
@@ -164,7 +165,8 @@ class GPRMaxAgent:
 
     def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
         """Of all actions [n_actions]; where they lead is kept for when it has happened."""
-        looking, here = self._look(knowledge, state), self._believed(knowledge, state)
+        looking, state = self._look(knowledge, state), self.doubts.readings.plausible(state)
+        here = self._believed(knowledge, state)
         if isinstance(looking, QFunction):
             return np.asarray(looking(here[np.newaxis])[0])
         seen = looking.foresee(here[np.newaxis])
@@ -179,15 +181,19 @@ class GPRMaxAgent:
         return self._tracking.at(knowledge.filtering, self.task, episode, state)
 
     def _look(self, knowledge: Knowledge, state: FloatArray) -> QFunction | Lookahead:
-        """How far: as is best from where the episode began, or from where it was when the plan was made."""
-        here = not (self.transitions and self.transitions[-1].goes_on_from(state))
-        since = max(self.n_transitions if here else self._begun, knowledge.n_transitions)
+        """How far: as is best from where the episode began, or from where it was when the plan was made.
+
+        `state` [d] is as it was read.
+        """
+        begins = not (self.transitions and self.transitions[-1].goes_on_from(state))
+        since = max(self.n_transitions if begins else self._begun, knowledge.n_transitions)
         if since < self.n_transitions:
-            state = self.doubts.readings.plausible(self.transitions[since].state)
-        if self._looking is None or not np.array_equal(self._looking[0], state):
-            midway = not here and self._begun < knowledge.n_transitions
+            state = self.transitions[since].state
+        state = self.doubts.readings.plausible(state)
+        midway = not begins and self._begun < knowledge.n_transitions
+        if self._looking is None or self._looking[0] != (midway, state.tobytes()):
             sights = knowledge.going_on if midway else knowledge.sights
-            self._looking = state, sights.looking_from(state)
+            self._looking = (midway, state.tobytes()), sights.looking_from(state)
         return self._looking[1]
 
     def _going_on(self, knowledge: Knowledge) -> Planned | None:
@@ -384,6 +390,8 @@ class GPRMaxAgent:
         knowledge = self.knowledge
         if knowledge is None:
             return None
+        if self._begun >= knowledge.n_transitions:  # the episode that was going on has ended
+            knowledge = replace(knowledge, begun=None)
         return packed(knowledge, self.doubts.pack() | {"woken": self._woken})
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:

@@ -4,7 +4,8 @@ Most ends are thresholds on one coordinate or two: a rail that stops, a pole tha
 few sides as can be are found that have all ends beyond them and nobody alive. Sides that explain the same
 ends equally well are all believed: one that is wrong is crossed sooner or later, and believed no more.
 Failures are feared on the other side of a symmetric axis, too, until somebody lived there. What no side
-explains may lie beyond a curve (`curves`); what none does is known around the places where it happened.
+explains may lie beyond a curve (`curves`); what none does is known around the places where it happened, a
+failure in all coordinates, a goal in the two that tell it best.
 """
 
 from __future__ import annotations
@@ -173,9 +174,9 @@ def _telling(ended: FloatArray, lived: FloatArray, box: Box) -> IntArray:
     """
     best, axes = 0.0, np.arange(box.n_dims)
     for two in combinations(range(box.n_dims), 2):
-        gaps = np.abs(scaled(box, ended)[:, np.newaxis, two] - scaled(box, lived)[:, two])
-        gaps = np.where(box.periodic[list(two)], np.minimum(gaps, 1.0 - gaps), gaps)
-        margin = float(np.sqrt((gaps**2).sum(axis=2)).min())
+        some = list(two)
+        part = Box(box.low[some], box.high[some], box.periodic[some])
+        margin = float(tree(part, lived[:, two]).query(scaled(part, ended[:, two]))[0].min())
         if margin > best:
             best, axes = margin, np.array(two)
     return axes

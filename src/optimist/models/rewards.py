@@ -100,7 +100,7 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
         fitted.append((kind.name, kind.formula(table, paid, sign), kind.flat, error))
         if error <= EXACT:
             break
-    if min(one[3] for one in fitted) > EXPLAINED and len(np.unique(paid)) == 2:
+    if min(one[3] for one in fitted) > EXPLAINED and len(np.unique(paid)) == 2 and len(paid) > FOLDS:
         fitted.append(_levels(seen.only(live), paid, box))
     for smooth, at in SMOOTH.items():
         if min(one[3] for one in fitted) > EXPLAINED and len(paid) >= FEWEST:
@@ -221,7 +221,7 @@ class Kind:
         return np.asarray(np.linalg.solve(gram + ridge * np.eye(len(gram)), table.T @ aim))
 
     def _paid(self, table: FloatArray, weights: FloatArray, sign: float) -> FloatArray:
-        sums = table @ weights
+        sums = (table * weights).sum(axis=1)  # of each by itself: whoever is asked with it changes no bit
         return np.asarray(sign * np.sqrt(np.maximum(sums, 0.0)) if self.root else sums)
 
 
@@ -232,10 +232,10 @@ def _few_weights(table: FloatArray, paid: FloatArray) -> FloatArray:
     """
     weights, chosen = np.zeros(table.shape[1]), [0]
     scale = float(np.linalg.norm(paid))
-    for _ in range(min(MOST_TERMS, len(paid) // PER_TERM) + 1):
+    for _ in range(min(MOST_TERMS, len(paid) // PER_TERM)):
         basis = np.linalg.qr(table[:, chosen])[0]
         left = paid - basis @ (basis.T @ paid)
-        if np.linalg.norm(left) <= NOTHING_LEFT * scale or len(chosen) > len(paid) // PER_TERM:
+        if np.linalg.norm(left) <= NOTHING_LEFT * scale:
             break
         others = table - basis @ (basis.T @ table)
         sizes = np.linalg.norm(others, axis=0)
@@ -244,7 +244,8 @@ def _few_weights(table: FloatArray, paid: FloatArray) -> FloatArray:
             break
         gains = np.where(alive, np.abs(others.T @ left) / np.where(alive, sizes, 1.0), -1.0)
         chosen.append(int(gains.argmax()))
-    weights[chosen] = np.linalg.lstsq(table[:, chosen], paid, rcond=None)[0]
+    norms = np.linalg.norm(table[:, chosen], axis=0)
+    weights[chosen] = np.linalg.lstsq(table[:, chosen] / norms, paid, rcond=None)[0] / norms
     return weights
 
 

@@ -71,9 +71,11 @@ class Contest:
 
 @dataclass(frozen=True, eq=False)
 class Won:
-    """The plan that won, what it came to, what was tried, and the plan that came second.
+    """The plan that won, what it came to, what was tried, and another one.
 
-    From some starts the second is better than the first: whoever acts may have a choice of both.
+    From some starts the other is better: whoever acts may have a choice of both. It is the one that lost to
+    the winner when that won, unless a later challenger came nearer. How near is known only until it was given
+    up: where there are only costs who loses is not heard to the end.
     """
 
     planned: Planned

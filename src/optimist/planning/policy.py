@@ -139,6 +139,7 @@ class Lookahead:
 
         Rehearsals go the same way again and again: what was decided for a few states is remembered.
         """
+        states = self.q_function.grid.checked(states)
         if len(states) > FEW:
             return np.asarray(self(states).argmax(axis=1))
         keys = [state.tobytes() for state in states]

@@ -29,6 +29,7 @@ from optimist.task import Task
 
 MOST_SIGHTS = 6
 MOST_STEPS = 200  # of an episode: a decision by a beam takes ten times as long as one by a tree
+MOST_PLANS = 4  # whose sights are tried together
 MOST_REMEMBERED = 1024  # starts
 
 
@@ -190,8 +191,9 @@ def remembered(
     else:
         which = np.array(memory)
         sound = which.shape == (count,) and which.dtype.kind == "i"
-        if not sound or which.min() < 0 or which.max() >= len(policy.sights):
+        if not sound or which.min() < 0 or which.max() >= MOST_PLANS * (MOST_SIGHTS + 1):
             raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
+    which[which >= len(policy.sights)] = 0  # of a plan that there was, before there was a new one
     which[begins] = policy.best_from(states[begins])
     return Begun(policy.sights, which)(states, np.arange(count)), which
 
@@ -203,8 +205,9 @@ def _following(
     count, task = len(readings), policy.task
     kept = Memory.fresh(count, task)
     if memory is not None:
-        kept = Memory.checked(memory, count, len(policy.sights), task)
+        kept = Memory.checked(memory, count, MOST_PLANS * (MOST_SIGHTS + 1), task)
     which = kept.which
+    which[which >= len(policy.sights)] = 0
     which[begins] = policy.best_from(readings[begins])
     fresh = begins if memory is not None else np.ones(count, dtype=np.bool_)
     belief = believed(filtering, kept.belief, kept.controls, fresh, readings)
