@@ -21,7 +21,16 @@ def cost(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> F
     return np.asarray(-(next_states**2).sum(axis=1) - 0.01 * controls[:, 0] ** 2)
 
 
-TASK = Task(Box([-1.0, -1.0], [1.0, 1.0]), CONTROLS, cost, 0.95, 0.0, max_steps=12)
+class Searching(Task):
+    """A task of which nothing is known that is worth anything."""
+
+    @property
+    def searching(self) -> bool:
+        return True
+
+
+GIVEN = Box([-1.0, -1.0], [1.0, 1.0]), CONTROLS, cost, 0.95, 0.0
+TASK, UNPROMISING = (kind(*GIVEN, max_steps=12) for kind in (Task, Searching))
 SETTINGS = AgentSettings(grid=Discretisation(nodes=(7, 7)), first_plans=(4, 8))
 HERE, THERE, FAR = np.array([0.3, 0.2]), np.array([0.28, 0.1]), np.array([0.3, 40.0])
 
@@ -30,9 +39,9 @@ def pushed(state: FloatArray, action: int) -> FloatArray:
     return np.clip(state + 0.1 * np.array([state[1], CONTROLS[action]]), -1.0, 1.0)
 
 
-def updated(at_update: FloatArray) -> GPRMaxAgent:
+def updated(at_update: FloatArray, task: Task = TASK, settings: AgentSettings = SETTINGS) -> GPRMaxAgent:
     """After eight transitions of one episode, the last of which leads to some reading."""
-    agent, state = GPRMaxAgent(TASK, SETTINGS, seed=0), HERE
+    agent, state = GPRMaxAgent(task, settings, seed=0), HERE
     for number in range(8):
         if agent.due:
             agent.update()
@@ -100,3 +109,12 @@ def test_who_was_brought_back_has_the_same_choice(
     twin.observe(last)
     assert twin.act(then.copy()) == acted
     assert asked == [expected]
+
+
+def test_who_searches_follows_the_plan_that_won() -> None:
+    """In a model that knows of no prize whoever does least earns most, and nothing would be found."""
+    open_nodes = SETTINGS.model_copy(update={"grid": Discretisation(budget=50)})
+    assert updated(HERE, TASK, open_nodes).known().second is not None
+    searching = updated(HERE, UNPROMISING, open_nodes).known()
+    assert searching.second is None
+    assert searching.begun is None

@@ -334,9 +334,11 @@ class GPRMaxAgent:
             settled = news and self._sleep.certain(self._choosing.from_seen(model, previous.sights, seen))
         before = None if previous is None or not same_box else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
-        acting = None if previous is None or before is None else self._going_on(previous)
+        # whoever searches has nothing to compare plans by: the one that does least would seem best
+        searching = self.task.searching
+        acting = None if previous is None or before is None or searching else self._going_on(previous)
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
-        made, second = rehearsed.planned, rehearsed.won.second
+        made, second = rehearsed.planned, None if searching else rehearsed.won.second
         sights = Sights.of(made, imagined_by(model), others=(second,))
         foretold = self._choosing.from_seen(model, sights, seen)
         settled = settled and self._sleep.certain(foretold)
