@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from os import cpu_count, environ
-from sys import modules
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,18 +62,8 @@ def _lasting() -> ThreadPoolExecutor:
 _LOCK = Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_LASTING.clear)  # threads stay behind
-_WITHIN: list[Any] = []  # the limit of whoever came first
+_WITHIN: list[threadpool_limits] = []  # of whoever came first
 _COUNT = [0]  # how many are within
-_FOUND: dict[int, ThreadpoolController] = {}  # the libraries there are, by how many modules are loaded
-
-
-def _libraries() -> ThreadpoolController:
-    """Looking for them takes milliseconds, limiting them microseconds. New ones come with new modules."""
-    loaded = len(modules)
-    if loaded not in _FOUND:
-        _FOUND.clear()
-        _FOUND[loaded] = ThreadpoolController()
-    return _FOUND[loaded]
 
 
 @contextmanager
@@ -82,7 +71,7 @@ def single_blas() -> Iterator[None]:
     """One thread for BLAS, as long as anybody wants it: the limit is the whole process's."""
     with _LOCK:
         if not _COUNT[0]:
-            _WITHIN.append(_libraries().limit(limits=1, user_api="blas"))
+            _WITHIN.append(threadpool_limits(1, user_api="blas"))
         _COUNT[0] += 1
     try:
         yield

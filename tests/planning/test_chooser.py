@@ -288,8 +288,10 @@ def test_a_chosen_plan_expects_the_most_of_all_that_was_tried(
     assert names[-1].endswith(", polished")  # once, of the best
     assert [name for name in names if "polished" in name] == names[-1:]
     assert chosen.layout.name in names
-    assert chosen.expected == max(totals)
-    assert chosen.expected == max(total for name, total in chosen.tried if name == chosen.layout.name)
+    won = max(total for name, total in chosen.tried if name == chosen.layout.name)
+    assert won == max(totals)
+    assert chosen.expected is not None
+    assert won <= chosen.expected + 1e-9  # with the second, where that is better
 
 
 def test_what_is_expected_is_what_happens(chosen: optimist.planning.KnownPlan) -> None:
@@ -344,7 +346,8 @@ def test_a_start_beyond_the_edge_is_planned_for_from_where_it_is(rate: float) ->
     starts, weights, _ = from_around(TASK, np.array([[0.1, rate]]))
     assert starts[0].tolist() == [0.1, rate]
     assert BOX.contains(starts[1:]).all()
-    assert made.expected == max(total for _, total in made.tried)
+    assert made.expected is not None
+    assert made.expected >= max(total for _, total in made.tried) - 1e-9
     assert made.expected == pytest.approx(float(weights @ made.roll_out(starts).total_rewards), rel=1e-12)
     assert np.isfinite(made.expected)
 

@@ -312,7 +312,7 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
         loaded_from(tmp_path)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 6, "5", None])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5, 7, "6", None])
 def test_another_format_version_is_refused_with_what_to_do(
     tmp_path: Path, saved: bytes, version: object
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -126,6 +126,12 @@ class Choosing:
             directly=self.directly(model, grid),
             noise=motion_on(model, grid),
         )
+
+    def seen_anew(self, acting: Planned, model: Model, made: Planned) -> Planned:
+        """A plan that is acted on, through another model, beside the one that was `made` with that."""
+        same = made.step if acting.grid is made.grid else None
+        again = self.acting_on(acting.plan, acting.layout, model, made.leaving, same)
+        return replace(again, mean_hold=acting.mean_hold)
 
     def _turns(self, n_updates: int, *, more: bool) -> Sequence[str]:
         """Whose turn it is to challenge the layout in use. Between two episodes there is time for `more`."""

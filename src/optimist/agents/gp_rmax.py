@@ -14,9 +14,6 @@ On purpose actions are random before the first plan, and so are ties (within 1e-
 of equals would starve the others of data. Random numbers come from streams
 derived of (seed, purpose, number of transitions), so an agent is a function of its settings, seed and
 transitions: nothing else needs to be saved.
-
-Transitions that are void (`mark`: a reading that cannot be true) are remembered and neither learned from nor
-planned with; model and planner never see them.
 """
 
 from __future__ import annotations
@@ -31,6 +28,7 @@ from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
+from optimist.agents.looking import Looking
 from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
@@ -46,7 +44,7 @@ from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
-from optimist.planning import Flow, Lookahead, Planned, QFunction
+from optimist.planning import Flow, Lookahead, QFunction
 from optimist.planning.between import Between
 from optimist.planning.rehearsal import Expectation
 from optimist.planning.sights import Sights
@@ -74,8 +72,7 @@ class GPRMaxAgent:
         self._tried_unknown = False  # since the last update
         self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
         self._begun = 0  # how many transitions there were when the current episode began
-        # whether since the middle of an episode, since where, and how
-        self._looking: tuple[tuple[bool, bytes], QFunction | Lookahead] | None = None
+        self._looking = Looking()
         self._tracking = Tracking()
 
     def _believe(self, task: Task) -> None:
@@ -181,27 +178,8 @@ class GPRMaxAgent:
         return self._tracking.at(knowledge.filtering, self.task, episode, state)
 
     def _look(self, knowledge: Knowledge, state: FloatArray) -> QFunction | Lookahead:
-        """How far: as is best from where the episode began, or from where it was when the plan was made.
-
-        `state` [d] is as it was read.
-        """
-        begins = not (self.transitions and self.transitions[-1].goes_on_from(state))
-        since = max(self.n_transitions if begins else self._begun, knowledge.n_transitions)
-        if since < self.n_transitions:
-            state = self.transitions[since].state
-        state = self.doubts.readings.plausible(state)
-        midway = not begins and self._begun < knowledge.n_transitions
-        if self._looking is None or self._looking[0] != (midway, state.tobytes()):
-            sights = knowledge.going_on if midway else knowledge.sights
-            self._looking = (midway, state.tobytes()), sights.looking_from(state)
-        return self._looking[1]
-
-    def _going_on(self, knowledge: Knowledge) -> Planned | None:
-        """The plan that the episode is acted in by; None where it has ended."""
-        last = self.transitions[-1]
-        if last.terminated or last.truncated or not self.settings.planning.rehearse:
-            return None
-        return knowledge.acted_by(self._look(knowledge, last.next_state))
+        """How it acts where `state` [d] was read."""
+        return self._looking.at(knowledge, self.transitions, self._begun, state, self.doubts.readings)
 
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
@@ -307,15 +285,10 @@ class GPRMaxAgent:
         # before an episode begins is a good time, if there is something new
         return ended and self.settings.planning.rehearse and self.n_transitions >= done + NEWS and done > 0
 
+    @single_blas()  # matrices are small: more threads of its own take longer
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
-        with single_blas():  # matrices are small: more threads of its own take longer
-            return self._updated()
-
-    def _updated(self) -> Update:
-        previous, settings = self.knowledge, self.settings
-        began = perf_counter()
-        box = self.task.box
+        previous, settings, began, box = self.knowledge, self.settings, perf_counter(), self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
         looking = previous is not None and self._sleep.may_have_changed(previous)
         if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
@@ -334,9 +307,10 @@ class GPRMaxAgent:
             settled = news and self._sleep.certain(self._choosing.from_seen(model, previous.sights, seen))
         before = None if previous is None or not same_box else previous.planned
         woken = previous is not None and previous.n_updates > 1 and not previous.drifts
-        # whoever searches has nothing to compare plans by: the one that does least would seem best
-        searching = self.task.searching
-        acting = None if previous is None or before is None or searching else self._going_on(previous)
+        searching = self.task.searching  # plans cannot be compared: who does least seems best
+        acting = None
+        if previous is not None and before is not None and settings.planning.rehearse and not searching:
+            acting = self._looking.going_on(previous, self.transitions, self._begun, self.doubts.readings)
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made, second = rehearsed.planned, None if searching else rehearsed.won.second
         sights = Sights.of(made, imagined_by(model), others=(second,))
@@ -344,13 +318,8 @@ class GPRMaxAgent:
         settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
-        expectation = foretold.expectation
-        try_out = self._choosing.stage(model, seen)
-        begun = None
-        if acting is not None:
-            same = flow if acting.grid is made.grid else None
-            begun = self._choosing.acting_on(acting.plan, acting.layout, model, made.leaving, same)
-            begun = replace(begun, mean_hold=acting.mean_hold)
+        expectation, try_out = foretold.expectation, self._choosing.stage(model, seen)
+        begun = None if acting is None else self._choosing.seen_anew(acting, model, made)
         counts = expectation, n_updates, self.planner, try_out, second, sights, begun
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(
@@ -427,4 +396,4 @@ class GPRMaxAgent:
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False
-        self._woken, self._looking = False, None
+        self._woken, self._looking = False, Looking()

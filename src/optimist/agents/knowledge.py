@@ -107,4 +107,5 @@ class Knowledge:
     def best_sights(self) -> Sights:
         """The best it knows: from where an episode begins whichever plan, and sight, earns most."""
         other = self._plain if self.best is self.planned else self.planned
-        return Sights.of(self.best, imagined_by(self.model), self.filtering, others=(other, self.second))
+        others = () if isinstance(self.best.policy, QFunction) else (other, self.second)  # as the paper does
+        return Sights.of(self.best, imagined_by(self.model), self.filtering, others=others)

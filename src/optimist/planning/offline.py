@@ -120,7 +120,9 @@ def plan(
             return rehearse(task, Sights.of(made, imagined, far=False), imagined, begin, against=against)
 
         won = Contest(chooser, attempt, try_out, begin.states[:0]).among_all(kept)
-        kept, expected, tried, second = won.planned, won.rehearsal.total, won.tried, won.second
+        kept, tried, second = won.planned, won.tried, won.second
+        sights = Sights.of(kept, imagined, others=(second,))
+        expected = rehearse(task, sights, imagined, begin).total
     return KnownPlan(
         **vars(kept),
         planner=planner,

@@ -1,0 +1,51 @@
+"""Looking: which plan an agent acts on in the episode that goes on, and how far it looks ahead.
+
+A function of what it knows and of its transitions, so whoever comes back looks the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from optimist.agents.knowledge import Knowledge
+from optimist.arrays import FloatArray
+from optimist.models.readings import Readings
+from optimist.planning import Lookahead, Planned, QFunction
+from optimist.transitions import Transition
+
+
+class Looking:
+    """Of one agent."""
+
+    def __init__(self) -> None:
+        # whether since the middle of an episode, since where, and how
+        self._chosen: tuple[tuple[bool, bytes], QFunction | Lookahead] | None = None
+
+    def at(
+        self,
+        knowledge: Knowledge,
+        seen: Sequence[Transition],
+        begun: int,
+        state: FloatArray,
+        readings: Readings,
+    ) -> QFunction | Lookahead:
+        """As is best from where the episode began, or from where it was when the plan was made.
+
+        `begun` is how many transitions were `seen` when the last episode began, `state` [d] as it was read.
+        """
+        begins = not (seen and seen[-1].goes_on_from(state))
+        since = max(len(seen) if begins else begun, knowledge.n_transitions)
+        state = readings.plausible(seen[since].state if since < len(seen) else state)
+        midway = not begins and begun < knowledge.n_transitions
+        if self._chosen is None or self._chosen[0] != (midway, state.tobytes()):
+            sights = knowledge.going_on if midway else knowledge.sights
+            self._chosen = (midway, state.tobytes()), sights.looking_from(state)
+        return self._chosen[1]
+
+    def going_on(
+        self, knowledge: Knowledge, seen: Sequence[Transition], begun: int, readings: Readings
+    ) -> Planned | None:
+        """The plan that the last episode is acted in by; None where it has ended."""
+        if seen[-1].terminated or seen[-1].truncated:
+            return None
+        return knowledge.acted_by(self.at(knowledge, seen, begun, seen[-1].next_state, readings))
