@@ -132,12 +132,24 @@ def test_points_in_another_order_of_memory_are_the_same_points() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+def test_where_no_variance_is_asked_for_it_is_the_prior_and_all_else_stays() -> None:
+    posterior, inputs = made(METRICS[1], (False, True))
+    points, asked = points_around(inputs, 6), np.array([True, False, True, False, False, True])
+    mean, variance = posterior.at_points(inputs, points, with_variance=True)
+    same, some = posterior.at_points(inputs, points, with_variance=True, asked=asked)
+    np.testing.assert_array_equal(same, mean)
+    np.testing.assert_array_equal(some[asked], variance[asked])
+    prior = posterior.hyperparameters.prior_at(squares(inputs.features(points)))
+    np.testing.assert_allclose(some[~asked], prior[~asked], rtol=1e-12)
+    assert (variance < prior).all()
+
+
 def test_compiled_and_as_python_it_is_the_same() -> None:
     posterior, inputs = made(METRICS[2], (True, False))
     points, hyper = points_around(inputs, 5), posterior.hyperparameters
     outcomes = []
     for kernel in (predict_rows, predict_rows.py_func):
-        mean, explained, lengths = np.empty(5), np.empty(5), np.empty(5)
+        mean, explained, lengths = np.empty(5), np.zeros(5), np.empty(5)
         kernel(
             points,
             inputs.centres,
@@ -151,6 +163,7 @@ def test_compiled_and_as_python_it_is_the_same() -> None:
             hyper.slope_variance,
             posterior.basis,
             posterior.reduction,
+            np.array([True, True, False, True, False]),
             mean,
             explained,
             lengths,

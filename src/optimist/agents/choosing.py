@@ -127,10 +127,10 @@ class Choosing:
             noise=motion_on(model, grid),
         )
 
-    def seen_anew(self, acting: Planned, model: Model, made: Planned) -> Planned:
-        """A plan that is acted on, through another model, beside the one that was `made` with that."""
-        same = made.step if acting.grid is made.grid else None
-        again = self.acting_on(acting.plan, acting.layout, model, made.leaving, same)
+    def seen_anew(self, acting: Planned, model: Model, made: Planned, second: Planned | None) -> Planned:
+        """A plan that is acted on, through another model, beside those that were made with that."""
+        flows = [one.step for one in (made, second) if one is not None and one.grid is acting.grid]
+        again = self.acting_on(acting.plan, acting.layout, model, made.leaving, flows[0] if flows else None)
         return replace(again, mean_hold=acting.mean_hold)
 
     def _turns(self, n_updates: int, *, more: bool) -> Sequence[str]:

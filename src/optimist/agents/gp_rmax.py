@@ -319,7 +319,7 @@ class GPRMaxAgent:
         flow = made.step
         assert isinstance(flow, Flow)
         expectation, try_out = foretold.expectation, self._choosing.stage(model, seen)
-        begun = None if acting is None else self._choosing.seen_anew(acting, model, made)
+        begun = None if acting is None else self._choosing.seen_anew(acting, model, made, second)
         counts = expectation, n_updates, self.planner, try_out, second, sights, begun
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(

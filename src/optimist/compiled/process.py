@@ -46,8 +46,9 @@ def predict_rows(
     slope_variance,
     points_of_basis,  # [m, p], not projected
     reduction,  # [r, r], of the first r, or [0, 0]: no variance is asked for
+    asked,  # [n], where variance is
     mean,  # out [n]
-    explained,  # out [n], what of the prior variance is explained
+    explained,  # out [n], what of the prior variance is explained, if it is asked for
     lengths,  # out [n], squares of features
 ):
     """Mean and, if it is asked for, explained variance at every point."""
@@ -72,7 +73,7 @@ def predict_rows(
                 cross[j] += slope_variance * _dot(features, points_of_basis[j])
             total += cross[j] * weights[j]
         mean[i] = total
-        if reduction.shape[0]:
+        if asked[i] and reduction.shape[0]:
             along[:] = 0.0
             for j in range(reduction.shape[0]):
                 for c in range(along.size):

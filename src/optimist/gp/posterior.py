@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.compiled.process import predict_rows
 from optimist.gp.basis import Basis
 from optimist.gp.covariance import Hyperparameters, covariance, squares
@@ -75,11 +75,19 @@ class Posterior:
         return np.ascontiguousarray(self.basis @ self.hyperparameters.projection)
 
     def at_points(
-        self, inputs: Inputs, points: FloatArray, *, with_variance: bool
+        self,
+        inputs: Inputs,
+        points: FloatArray,
+        *,
+        with_variance: bool,
+        asked: BoolArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """`predict` at a few raw points [n, k], compiled; the second may be left out, empty.  [n], [n]"""
+        """`predict` at a few raw points [n, k], compiled; the second may be left out, empty.  [n], [n]
+
+        Where it is not `asked` for [n] it is the prior's.
+        """
         hyper = self.hyperparameters
-        mean, explained = np.empty(len(points)), np.empty(len(points) if with_variance else 0)
+        mean, explained = np.empty(len(points)), np.zeros(len(points) if with_variance else 0)
         lengths = np.empty(len(points))
         predict_rows(
             np.ascontiguousarray(points, dtype=np.float64),
@@ -94,6 +102,7 @@ class Posterior:
             float(hyper.slope_variance),
             self.basis,
             self.reduction if with_variance else NONE,
+            np.ones(len(points), dtype=np.bool_) if asked is None else asked,
             mean,
             explained,
             lengths,

@@ -46,7 +46,7 @@ from optimist.steps import Successors
 from optimist.threads import shared, single_blas
 from optimist.transitions import Transition, Transitions
 
-MOST_AT_ONCE = 4  # actions that are evaluated on a grid together: each takes some hundred megabytes
+MOST_AT_ONCE = 4  # processes that are evaluated on a grid together: each takes some hundred megabytes
 THIN_ABOVE = 100_000  # nodes: on larger grids variances, which cost most, are found on every second node
 
 
@@ -107,8 +107,9 @@ class GPDynamics:
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
+            errs = np.asarray(draws[rows].any(axis=1))
             for axis, regressor in enumerate(regressors):
-                mean, deviation = regressor.mean_and_deviation(points)
+                mean, deviation = regressor.mean_and_deviation(points, errs)
                 next_states[rows, axis] += mean + draws[rows, axis] * deviation
         return next_states
 
@@ -131,13 +132,31 @@ class GPDynamics:
         next_states = np.empty((n_actions, grid.n_nodes, grid.n_dims))
         uncertainty = np.empty((n_actions, grid.n_nodes))
         nodes, _ = grid.nodes, self.jolts  # found once, not by each thread
+        thin = grid.thinned() if rule.needs_variance and grid.n_nodes > THIN_ABOVE else grid
+        normalised = np.empty((n_actions, grid.n_dims, thin.n_nodes if rule.needs_variance else 0))
 
-        def fill(action: int) -> None:
-            next_states[action] = nodes
-            uncertainty[action] = self._fill(action, grid, rule, next_states[action])
+        def move(where: tuple[int, int]) -> None:
+            """One coordinate under one action."""
+            action, axis = where
+            regressors, control = self._speaking(action)
+            next_states[action, :, axis] = nodes[:, axis]
+            if regressors is None:
+                return
+            together = rule.needs_variance and thin is grid
+            mean, variance = regressors[axis].predict_on(grid, control, with_variance=together)
+            next_states[action, :, axis] += mean
+            if rule.needs_variance and variance is None:
+                _, variance = regressors[axis].predict_on(thin, control)
+            if variance is not None:
+                normalised[action, axis] = variance
+
+        def judge(action: int) -> None:
+            uncertainty[action] = self._unsure(action, grid, rule, (thin, normalised[action]))
             next_states[action] = self._held(nodes, next_states[action])
 
-        shared(fill, range(n_actions), most=MOST_AT_ONCE)
+        pairs = [(action, axis) for action in range(n_actions) for axis in range(grid.n_dims)]
+        shared(move, pairs, most=MOST_AT_ONCE)
+        shared(judge, range(n_actions), most=MOST_AT_ONCE)
         return Successors(next_states, uncertainty)
 
     def _held(self, states: FloatArray, smooth: FloatArray, draws: FloatArray | None = None) -> FloatArray:
@@ -164,38 +183,36 @@ class GPDynamics:
                 touched |= near | stop.holds(self.box, seen.next_states)
         return touched
 
-    def _fill(self, action: int, grid: Grid, rule: Knownness, next_states: FloatArray) -> FloatArray:
-        """Add the displacements of one action to `next_states` [N, d]; its uncertainty [N]."""
-        regressors = self.regressors[0 if self.settings.joint else action]
+    def _speaking(self, action: int) -> tuple[tuple[Regressor, ...] | None, FloatArray | None]:
+        """Who speaks for an action, and the control they are asked about; None: nobody, or none."""
+        joint = self.settings.joint
+        return self.regressors[0 if joint else action], self.controls[action] if joint else None
+
+    def _unsure(self, action: int, grid: Grid, rule: Knownness, found: tuple[Grid, FloatArray]) -> FloatArray:
+        """Of one action at all nodes, where variances, on a grid, were `found` to be so much of prior ones.
+
+        [N]
+        """
+        regressors, control = self._speaking(action)
         if regressors is None:
             tried = (self._numbered.actions == action).any()
             if tried and not rule.needs_variance:
                 return rule.uncertainty(grid, Asked(action, self._numbered))
             return np.full(grid.n_nodes, rule.untried)
-        control = self.controls[action] if self.settings.joint else None
-        thin = grid.thinned() if grid.n_nodes > THIN_ABOVE else grid
-        normalised = np.empty((grid.n_dims, thin.n_nodes))
-        for axis, regressor in enumerate(regressors):
-            together = rule.needs_variance and thin is grid
-            mean, variance = regressor.predict_on(grid, control, with_variance=together)
-            next_states[:, axis] += mean
-            if rule.needs_variance and variance is None:
-                _, variance = regressor.predict_on(thin, control)
-            if variance is not None:
-                normalised[axis] = variance
         if not rule.needs_variance:
             return rule.uncertainty(grid, Asked(action, self._numbered))
-        priors = np.array([regressor.prior_on(grid, control) for regressor in regressors])
+        thin, normalised = found  # [d, n_nodes] of that grid
         normalised = normalised if thin is grid else thin.spread(normalised, grid)
+        priors = np.array([regressor.prior_on(grid, control) for regressor in regressors])
         return rule.uncertainty(grid, Asked(action, self._numbered, Variances(normalised, priors)))
 
     def _shares(
         self, states: FloatArray, controls: FloatArray
-    ) -> Iterator[tuple[tuple[Regressor, ...], BoolArray, FloatArray]]:
+    ) -> Iterator[tuple[tuple[Regressor, ...], BoolArray | slice, FloatArray]]:
         """The regressors with the rows they answer for, and their raw inputs."""
         if self.settings.joint:
             if self.regressors[0] is not None:
-                yield self.regressors[0], np.ones(len(states), dtype=np.bool_), np.hstack([states, controls])
+                yield self.regressors[0], slice(None), np.hstack([states, controls])
             return
         unanswered = np.ones(len(states), dtype=np.bool_)
         for action, regressors in enumerate(self.regressors):

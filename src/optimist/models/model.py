@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray, IntArray
@@ -59,7 +58,10 @@ class DrawnModel(Model, Protocol):
     """A model that can also say how it may be wrong: then what is expected comes with an interval."""
 
     def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
-        """Successors if it errs by `draws` [n, d] standard deviations everywhere.  [n, d]"""
+        """Successors if it errs by `draws` [n, d] standard deviations everywhere.  [n, d]
+
+        Where they are 0 it does not err: as `predict` says.
+        """
         ...
 
 
@@ -141,15 +143,9 @@ def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
 
     From starts whose draws are 0 it does not err.
     """
-    errs = np.asarray(draws.any(axis=1))
 
     def imagined(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
-        after, here = np.empty_like(states), errs[rows]
-        if not here.all():
-            after[~here] = model.predict(states[~here], controls[~here])
-        if here.any():
-            after[here] = model.predict_drawn(states[here], controls[here], draws[rows[here]])
-        return after
+        return model.predict_drawn(states, controls, draws[rows])
 
     return shaken(imagined, motion_of(model), at=uneven_of(model))
 

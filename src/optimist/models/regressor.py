@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 from pydantic import Field
 
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.discretisation import Count
 from optimist.documents import Settings
 from optimist.gp.basis import choose_basis
@@ -69,9 +69,14 @@ class Regressor:
         """Displacement alone, at a few raw inputs [n, k].  [n]"""
         return self._in_raw_units(self.posterior.at_points(self.inputs, points, with_variance=False)[0])
 
-    def mean_and_deviation(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Displacement and its standard deviation, in its units, at a few raw inputs [n, k].  [n], [n]"""
-        mean, variance = self.posterior.at_points(self.inputs, points, with_variance=True)
+    def mean_and_deviation(
+        self, points: FloatArray, asked: BoolArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Displacement and its standard deviation, in its units, at a few raw inputs [n, k].  [n], [n]
+
+        Where the latter is not `asked` for [n] it says what is expected before anything was seen.
+        """
+        mean, variance = self.posterior.at_points(self.inputs, points, with_variance=True, asked=asked)
         return self._in_raw_units(mean), np.sqrt(variance) * self.target_scale
 
     def predict_on(

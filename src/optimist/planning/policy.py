@@ -7,9 +7,10 @@ the whole tree takes microseconds, so it can be afforded always: see `affordable
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -142,16 +143,13 @@ class Lookahead:
         states = self.q_function.grid.checked(states)
         if len(states) > FEW:
             return np.asarray(self(states).argmax(axis=1))
-        keys = [state.tobytes() for state in states]
-        actions = [self._decided.get(key) for key in keys]
-        new = [row for row, action in enumerate(actions) if action is None]
-        if new:
-            if len(self._decided) > MOST_DECIDED:
-                self._decided.clear()
-            found = self(states if len(new) == len(keys) else states[new]).argmax(axis=1)
-            for row, action in zip(new, found.tolist(), strict=True):
-                actions[row] = self._decided[keys[row]] = action
-        return np.array(actions, dtype=np.intp)
+        return decide([(self, states)])[0]
+
+    @cached_property
+    def kin(self) -> tuple[object, ...]:
+        """Who shares it differs in the sight alone."""
+        parts = self.step, self.q_function, self.leaving, self.noise_costs
+        return (type(self), self.optimistic, *map(id, parts))
 
     def looking(self, depth: int) -> Lookahead:
         """The same with another sight, always the same one."""
@@ -171,33 +169,7 @@ class Lookahead:
         return Foresight(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
     def _search(self, roots: FloatArray) -> Foresight:
-        task, n_dims = self.task, roots.shape[1]
-        shape = (len(roots), self.n_tree)
-        parents, states = np.empty((*shape, n_dims)), np.empty((*shape, n_dims))
-        unsure, futures = np.zeros(shape), np.empty((len(roots), task.n_actions**self.depth))
-        tree = parents, states, unsure, futures
-        if isinstance(self.step, Flow):
-            self.step.grow(roots, self.depth, self.q_function.padded_values, tree)
-        else:
-            self.grow(roots, tree)
-        if self.leaving is not None:
-            leaves = states[:, -futures.shape[1] :].reshape(-1, n_dims)
-            last = np.tile(task.controls, (len(leaves) // task.n_actions, 1))
-            valued = self.leaving.valued(self.q_function.grid, leaves, last, futures.reshape(-1))
-            futures[:] = valued.reshape(futures.shape)
-            faded = 1.0 - self.leaving.shares(self.q_function.grid, parents.reshape(-1, n_dims))
-            unsure *= faded.reshape(shape)  # what is unknown out there promises nothing
-        controls = self.controls if len(roots) == 1 else np.tile(self.controls, (len(roots), 1))
-        reached = states.reshape(-1, n_dims)
-        rewards = task.rewards(parents.reshape(-1, n_dims), controls, reached).reshape(shape)
-        ended = task.terminal(reached).reshape(shape)
-        if self.noise_costs is not None:
-            rewards = rewards + ~ended * self.costs_at(reached).reshape(shape)
-        q_values, first = np.empty((len(roots), task.n_actions)), slice(task.n_actions)
-        numbers = task.discount, task.optimistic_value, task.n_actions
-        counted = unsure if self.optimistic else np.zeros_like(unsure)
-        value_backwards(rewards, ended, counted, futures, *numbers, q_values)
-        return Foresight(q_values, states[:, first], unsure[:, first])
+        return search([(self, roots)])[0]
 
     def costs_at(self, states: FloatArray) -> FloatArray:
         """What noise costs a step that leads to `states` [n, d]: E[V(z + e)] - V(z), discounted.  [n]
@@ -234,6 +206,93 @@ class Lookahead:
     def controls(self) -> FloatArray:
         """The control that leads to each node of a tree.  [n_tree, k]"""
         return np.tile(self.task.controls, (self.n_tree // self.task.n_actions, 1))
+
+
+class _Recalled:
+    """What a sight remembers of some states, and what it does not."""
+
+    def __init__(self, sight: Lookahead, states: FloatArray) -> None:
+        self.sight, self.keys = sight, [state.tobytes() for state in states]
+        self.actions = [sight._decided.get(key) for key in self.keys]
+        self.rows = [row for row, action in enumerate(self.actions) if action is None]
+        self.new = states if len(self.rows) == len(states) else states[self.rows]
+
+    def add(self, q_values: FloatArray) -> None:
+        """Those of the new states [n, n_actions]."""
+        decided = self.sight._decided
+        if len(decided) > MOST_DECIDED:
+            decided.clear()
+        for row, action in zip(self.rows, q_values.argmax(axis=1).tolist(), strict=True):
+            self.actions[row] = decided[self.keys[row]] = action
+
+
+def decide(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[IntArray]:
+    """The best actions in states [n, d], of sights that are `kin`, each with its states.
+
+    What was not decided before they search together: what it costs to ask for rewards is paid once.
+    """
+    recalled = [_Recalled(sight, sight.q_function.grid.checked(states)) for sight, states in asked]
+    new = [one for one in recalled if one.rows]
+    if len(new) > 1 and sum(len(one.rows) * one.sight.n_tree for one in new) <= BLOCK:
+        seen = search([(one.sight, one.new) for one in new])
+        for one, found in zip(new, seen, strict=True):
+            one.add(found.q_values)
+    else:
+        for one in new:
+            one.add(one.sight(one.new))
+    return [np.array(one.actions, dtype=np.intp) for one in recalled]
+
+
+def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
+    """What sights that are `kin` see, each from its roots [n, d]."""
+    first, n_dims = asked[0][0], asked[0][1].shape[1]
+    task, grid, n_actions = first.task, first.q_function.grid, first.task.n_actions
+    counts = [len(roots) * sight.n_tree for sight, roots in asked]
+    ends = [len(roots) * n_actions**sight.depth for sight, roots in asked]
+    parents, states = np.empty((sum(counts), n_dims)), np.empty((sum(counts), n_dims))
+    unsure, futures = np.zeros(sum(counts)), np.empty(sum(ends))
+    rows, leaves = _slices(counts), _slices(ends)
+    for (sight, roots), mine, last in zip(asked, rows, leaves, strict=True):
+        shape = (len(roots), sight.n_tree)
+        tree = (
+            parents[mine].reshape(*shape, n_dims),
+            states[mine].reshape(*shape, n_dims),
+            unsure[mine].reshape(shape),
+            futures[last].reshape(len(roots), -1),
+        )
+        if isinstance(sight.step, Flow):
+            sight.step.grow(roots, sight.depth, sight.q_function.padded_values, tree)
+        else:
+            sight.grow(roots, tree)
+    if first.leaving is not None:
+        reached = [
+            states[mine].reshape(len(roots), -1, n_dims)[:, -(n_actions**sight.depth) :].reshape(-1, n_dims)
+            for (sight, roots), mine in zip(asked, rows, strict=True)
+        ]
+        last_controls = np.tile(task.controls, (len(futures) // n_actions, 1))
+        futures = first.leaving.valued(grid, np.concatenate(reached), last_controls, futures)
+        unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
+    controls = [sight.controls for sight, roots in asked for _ in range(len(roots))]
+    applied = controls[0] if len(controls) == 1 else np.concatenate(controls)
+    rewards, ended = task.rewards(parents, applied, states), task.terminal(states)
+    if first.noise_costs is not None:
+        rewards = rewards + ~ended * first.costs_at(states)
+    counted = unsure if first.optimistic else np.zeros_like(unsure)
+    numbers = task.discount, task.optimistic_value, n_actions
+    seen = []
+    for (sight, roots), mine, last in zip(asked, rows, leaves, strict=True):
+        shape = (len(roots), sight.n_tree)
+        q_values, worth = np.empty((len(roots), n_actions)), futures[last].reshape(len(roots), -1)
+        steps = (values[mine].reshape(shape) for values in (rewards, ended, counted))
+        value_backwards(*steps, worth, *numbers, q_values)
+        next_states = states[mine].reshape(*shape, n_dims)[:, :n_actions]
+        seen.append(Foresight(q_values, next_states, unsure[mine].reshape(shape)[:, :n_actions]))
+    return seen
+
+
+def _slices(counts: Sequence[int]) -> list[slice]:
+    """So many rows each, one after the other."""
+    return [slice(last - count, last) for count, last in zip(counts, accumulate(counts), strict=True)]
 
 
 def affordable_depth(n_actions: int) -> int:

@@ -88,7 +88,7 @@ def imagine(
     """
     noisy = imagined if isinstance(imagined, Noisy) else None
     box, repeats, unsaid = task.box, 1 if noisy is None else noisy.repeats, [np.nan] * task.controls.shape[1]
-    n_starts = len(starts.states) * repeats
+    n_starts, far = len(starts.states) * repeats, FAR * box.widths
     states = box.wrap(np.tile(np.array(starts.states, dtype=np.float64), (repeats, 1)))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
     seen, path = [states], [states[0]]
@@ -96,7 +96,7 @@ def imagine(
     for number in range(task.imagined_steps):
         if not going.size:
             break
-        which = going % len(starts.states)
+        which = going if noisy is None else going % len(starts.states)
         controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, which)
         acted = np.isfinite(controls).all(axis=1)
         controls = np.where(acted[:, np.newaxis], controls, task.controls[-1])
@@ -104,25 +104,25 @@ def imagine(
             after = imagined(states, controls, which)
             if noisy is not None:
                 after = box.wrap(after + noisy.astray(number, going // len(starts.states), states))
-            sound = np.isfinite(after).all(axis=1) & (np.abs(after - box.low) <= FAR * box.widths).all(axis=1)
-        sound &= acted
-        totals[going[~sound]] = -np.inf
-        going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
-        if not going.size:
-            break
-        with np.errstate(all="ignore"):
+            sound = acted & (np.abs(after - box.low) <= far).all(axis=1)  # what is not finite is not
+            if not sound.all():
+                totals[going[~sound]] = -np.inf
+                going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
+                if not going.size:
+                    break
             earned = by_rows(task.rewards, -np.inf, states, controls, after)
-            totals[going] += earned
-        totals[going[totals[going] == np.inf]] = -np.inf  # nor is a sum that overflows good for anything
-        said = totals[going] > -np.inf
-        going, after = going[said], after[said]
+            sums = totals[going] + earned
+        sums[sums == np.inf] = -np.inf  # nor is a sum that overflows good for anything
+        totals[going], said = sums, sums > -np.inf
+        if not said.all():
+            going, after = going[said], after[said]
         seen.append(after)
         path += [after[0]] if going.size and going[0] == 0 else []
         on = ~task.terminal(after)
         falling = falling and bool((earned <= 0.0).all())
         if give_up is not None and falling and on.any():
             on &= ~_given_up(give_up, totals, going[on], repeats)[going % len(starts.states)]
-        going, states = going[on], after[on]
+        going, states = (going, after) if on.all() else (going[on], after[on])
     if noisy is None:
         return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
     each = totals.reshape(repeats, -1)  # by noise, by start

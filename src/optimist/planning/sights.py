@@ -22,7 +22,7 @@ from optimist.planning.beam import LEVELS, Beam
 from optimist.planning.filtered import Following, Memory, believed
 from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned
-from optimist.planning.policy import Acting, Lookahead, Policy, QFunction
+from optimist.planning.policy import Acting, Lookahead, Policy, QFunction, decide
 from optimist.planning.rehearsal import Starts, imagine
 from optimist.steps import Imagined
 from optimist.task import Task
@@ -43,14 +43,26 @@ class Begun:
     def __call__(self, states: FloatArray, episodes: IntArray) -> Actions:
         """Actions in `states` [n, d] of `episodes` [n].  [n]"""
         which = self.which[episodes]
-        found = {number: self.sights[number].greedy(states[which == number]) for number in np.unique(which)}
-        if len(found) == 1:
-            return next(iter(found.values()))
+        numbers: list[int] = np.unique(which).tolist()
+        if len(numbers) == 1:
+            return self.sights[numbers[0]].greedy(states)
+        rows = {number: which == number for number in numbers}
+        found: dict[int, Actions] = {}
+        kin: dict[object, list[tuple[int, Lookahead]]] = {}
+        for number in numbers:
+            sight = self.sights[number]
+            if type(sight) is Lookahead:
+                kin.setdefault(sight.kin, []).append((number, sight))
+            else:
+                found[number] = sight.greedy(states[rows[number]])
+        for some in kin.values():
+            decided = decide([(sight, states[rows[number]]) for number, sight in some])
+            found.update(zip((number for number, _ in some), decided, strict=True))
         actions: Actions = np.empty(len(states), dtype=np.intp)
         for number, chosen in found.items():
             if actions.ndim != chosen.ndim:  # controls that are a box
                 actions = np.empty((len(states), chosen.shape[1]))
-            actions[which == number] = chosen
+            actions[rows[number]] = chosen
         return actions
 
 
