@@ -18,7 +18,8 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
 from optimist.planning import Flow, Limits, Lookahead, QFunction, solve, tabulate
-from optimist.planning.policy import affordable_depth, require_affordable
+from optimist.planning.leaving import Leaving
+from optimist.planning.policy import affordable_depth, decide, require_affordable, search
 from optimist.steps import Step, Successors, known
 from optimist.task import Task
 from tests.naive import following as naive
@@ -263,6 +264,46 @@ def test_more_states_than_fit_into_one_block_are_searched_alike(
     for part, expected in zip(policy.foresee(states), whole, strict=True):
         np.testing.assert_array_equal(part, expected)
     np.testing.assert_array_equal(policy(states)[30:], policy(states[30:]))
+
+
+@flow_or_step
+@pytest.mark.parametrize("beside", ["nothing", "open sides", "costs of noise", "no bonus"])
+def test_sights_that_search_together_see_what_each_sees_alone(beside: str, compiled: bool) -> None:
+    grid = make_grid(2, "random", "mixed")
+    task = task_on(grid)
+    policy = looking(grid, anything(grid), task, 4, compiled=compiled)
+    if beside == "open sides":
+        policy = replace(policy, leaving=Leaving(task, np.ones(2, bool), np.ones(2, bool), worst=-9.0))
+    elif beside == "costs of noise":
+        costs = grid.pad(np.random.default_rng(8).normal(size=grid.n_nodes))
+        policy = replace(policy, noise_costs=costs)
+    elif beside == "no bonus":
+        policy = replace(policy, optimistic=False)
+    states = states_around(grid, 12)
+    asked = [
+        (policy.looking(depth), states[depth : depth + count]) for depth, count in ((4, 5), (1, 1), (2, 7))
+    ]
+    assert len({sight.kin for sight, _ in asked}) == 1
+    alone = [replace(sight).foresee(some) for sight, some in asked]
+    for together, expected in zip(search(asked), alone, strict=True):
+        for one, other in zip(together, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    for _ in range(2):  # the second time they remember
+        for actions, expected in zip(decide(asked), alone, strict=True):
+            np.testing.assert_array_equal(actions, expected.q_values.argmax(axis=1))
+
+
+def test_plans_that_differ_in_more_than_the_sight_are_no_kin() -> None:
+    grid = make_grid(2, "random", "mixed")
+    policy = looking(grid, anything(grid), task_on(grid), 2)
+    again = looking(grid, anything(grid), task_on(grid), 2)
+    others = [
+        again,
+        replace(policy, optimistic=False),
+        replace(policy, noise_costs=grid.pad(np.ones(grid.n_nodes))),
+    ]
+    assert policy.kin == policy.looking(1).kin
+    assert len({policy.kin, *(other.kin for other in others)}) == 4
 
 
 # --- through known dynamics ---------------------------------------------------------------------------

@@ -251,42 +251,33 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     ends = [len(roots) * n_actions**sight.depth for sight, roots in asked]
     parents, states = np.empty((sum(counts), n_dims)), np.empty((sum(counts), n_dims))
     unsure, futures = np.zeros(sum(counts)), np.empty(sum(ends))
-    rows, leaves = _slices(counts), _slices(ends)
-    for (sight, roots), mine, last in zip(asked, rows, leaves, strict=True):
-        shape = (len(roots), sight.n_tree)
-        tree = (
-            parents[mine].reshape(*shape, n_dims),
-            states[mine].reshape(*shape, n_dims),
-            unsure[mine].reshape(shape),
-            futures[last].reshape(len(roots), -1),
-        )
+    rows, trees = _slices(counts), []
+    for (sight, roots), mine, last in zip(asked, rows, _slices(ends), strict=True):
+        shape, n_leaves = (len(roots), sight.n_tree), n_actions**sight.depth
+        places = (array[mine].reshape(*shape, n_dims) for array in (parents, states))
+        tree = (*places, unsure[mine].reshape(shape), futures[last].reshape(len(roots), n_leaves))
         if isinstance(sight.step, Flow):
             sight.step.grow(roots, sight.depth, sight.q_function.padded_values, tree)
         else:
             sight.grow(roots, tree)
+        trees.append(tree)
     if first.leaving is not None:
-        reached = [
-            states[mine].reshape(len(roots), -1, n_dims)[:, -(n_actions**sight.depth) :].reshape(-1, n_dims)
-            for (sight, roots), mine in zip(asked, rows, strict=True)
-        ]
+        reached = [there[:, -worth.shape[1] :].reshape(-1, n_dims) for _, there, _, worth in trees]
         last_controls = np.tile(task.controls, (len(futures) // n_actions, 1))
-        futures = first.leaving.valued(grid, np.concatenate(reached), last_controls, futures)
+        futures[:] = first.leaving.valued(grid, np.concatenate(reached), last_controls, futures)
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
     controls = [sight.controls for sight, roots in asked for _ in range(len(roots))]
-    applied = controls[0] if len(controls) == 1 else np.concatenate(controls)
+    applied = controls[0] if len(controls) == 1 else np.concatenate([first.controls[:0], *controls])
     rewards, ended = task.rewards(parents, applied, states), task.terminal(states)
     if first.noise_costs is not None:
         rewards = rewards + ~ended * first.costs_at(states)
     counted = unsure if first.optimistic else np.zeros_like(unsure)
-    numbers = task.discount, task.optimistic_value, n_actions
-    seen = []
-    for (sight, roots), mine, last in zip(asked, rows, leaves, strict=True):
-        shape = (len(roots), sight.n_tree)
-        q_values, worth = np.empty((len(roots), n_actions)), futures[last].reshape(len(roots), -1)
-        steps = (values[mine].reshape(shape) for values in (rewards, ended, counted))
+    numbers, seen = (task.discount, task.optimistic_value, n_actions), []
+    for mine, (_, there, doubts, worth) in zip(rows, trees, strict=True):
+        q_values = np.empty((len(doubts), n_actions))
+        steps = (values[mine].reshape(doubts.shape) for values in (rewards, ended, counted))
         value_backwards(*steps, worth, *numbers, q_values)
-        next_states = states[mine].reshape(*shape, n_dims)[:, :n_actions]
-        seen.append(Foresight(q_values, next_states, unsure[mine].reshape(shape)[:, :n_actions]))
+        seen.append(Foresight(q_values, there[:, :n_actions], doubts[:, :n_actions]))
     return seen
 
 
