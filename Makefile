@@ -9,7 +9,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: install run test bench docs audit torture
+.PHONY: install run test checks tests bench docs audit torture
 
 install: .venv/installed
 
@@ -24,11 +24,17 @@ run: install
 	mkdir -p out
 	$(BIN)/optimist learn mountain-car --run out/mountain-car --plot out/mountain-car.png
 
+# Side by side: types take a minute of one core where nothing is remembered of them.
 test: install
+	$(MAKE) --jobs 2 checks tests
+
+checks: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+tests: install
 	OPTIMIST_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: install
