@@ -97,7 +97,16 @@ def test_a_function_that_fails_is_named_with_the_line_that_did(name: str, ask: A
         ask(np.zeros((3, 2)))
 
 
-@pytest.mark.parametrize("answer", ["no", None, [[1.0], [2.0, 3.0]], {}])
+def leaving(*_: Any) -> Any:
+    raise SystemExit(0)
+
+
+def test_nobodys_function_ends_the_command() -> None:
+    with pytest.raises(GivenError, match=r"^`reward` must not fail; got SystemExit: 0 \(test_given\.py,"):
+        task_of(leaving, None).rewards(*[np.zeros((3, 2))] * 3)
+
+
+@pytest.mark.parametrize("answer", ["no", None, [[1.0], [2.0, 3.0]], {}, ["1", "2", "3"], np.ones(3) + 1j])
 def test_answers_that_are_no_numbers_are_refused_by_name(answer: Any) -> None:
     states = np.zeros((3, 2))
     with pytest.raises(GivenError, match=r"`reward` must (return|be) "):

@@ -461,6 +461,26 @@ def test_states_outside_the_box_are_counted() -> None:
     assert learner.n_outside == 6
 
 
+class Inwards(Spot):
+    """Begins outside of the box, and is inside after a step."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        _, *rest = super().step(action)
+        return np.zeros(2), *rest
+
+
+def test_starts_outside_the_box_are_counted_too(tmp_path: Path) -> None:
+    space = gymnasium.spaces.Box(-5.0, 5.0, (2,), np.float64)
+    outside = Inwards(shown=[2.0, 0.0], observation_space=space)
+    env = optimist.adapt(outside, reward=free, low=[-1.0, -1.0], high=[1.0, 1.0], max_steps=3)
+    learner = made(env, run=tmp_path / "run").learn(7)
+    assert learner.n_outside == 3
+    with RunStore.open(tmp_path / "run", writing=False) as store:
+        assert store.n_outside() == 3
+    learner.save(tmp_path / "saved.npz")
+    assert GPRMax.load(tmp_path / "saved.npz", env=env).n_outside == 3
+
+
 def test_who_learns_in_a_run_that_was_closed_is_told_to_open_it_again(tmp_path: Path) -> None:
     learner = GPRMax(SystemEnvironment("mountain-car"), run=tmp_path / "run").learn(3)
     learner.close()

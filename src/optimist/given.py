@@ -36,10 +36,10 @@ def called(name: str, function: Callable[..., object], *arguments: FloatArray) -
     with ONE_AT_A_TIME:
         try:
             answer = function(*map(read_only, arguments))
-        except Exception:
+        except (Exception, SystemExit):
             try:
                 answer = function(*(argument.copy() for argument in arguments))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise GivenError(f"{name} must not fail; got {told(error)}.") from error
         return answer.copy() if isinstance(answer, np.ndarray) else answer
 
@@ -47,10 +47,20 @@ def called(name: str, function: Callable[..., object], *arguments: FloatArray) -
 def numbers(name: str, answer: object) -> FloatArray:
     """What a function returned as an array, one that may be written to."""
     try:
-        array = np.asarray(answer, dtype=np.float64)
+        array = real_numbers(answer)
     except (TypeError, ValueError):
         raise GivenError(f"{name} must return numbers; got {brief(answer)}.") from None
     return array if array.flags.writeable else array.copy()
+
+
+def real_numbers(value: object) -> FloatArray:
+    """Whatever it comes in as an array, the same one if it can be; text and complex numbers are refused."""
+    array = np.asarray(value)
+    if array.dtype != np.float64:
+        if array.dtype.kind not in "biufO":
+            raise TypeError(array.dtype)
+        array = array.astype(np.float64)
+    return array
 
 
 def read_only(array: FloatArray) -> FloatArray:
@@ -126,10 +136,7 @@ def brief(value: object) -> str:
 def array_of(name: str, value: object) -> FloatArray:
     """An argument as an array of our own; a ValueError that names it when it is no numbers."""
     try:
-        array = np.array(value)
-        if array.dtype.kind not in "biufO":
-            raise TypeError
-        return np.array(array, dtype=np.float64)
+        return np.array(real_numbers(value))
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numbers; got {brief(value)}.") from None
 

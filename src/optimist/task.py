@@ -26,6 +26,7 @@ from optimist.given import (
 from optimist.shown import block
 
 LARGEST_REWARD = 1e300  # sums of larger ones are not finite
+MOST_IMAGINED = 1000  # steps of an episode that are followed in imagination
 
 
 def _called(function: object) -> str:
@@ -167,8 +168,8 @@ class Task:
 
     @property
     def imagined_steps(self) -> int:
-        """How long an episode is followed in imagination."""
-        return self.max_steps
+        """How long an episode is followed in imagination: who has gone on for so long goes on."""
+        return min(self.max_steps, MOST_IMAGINED)
 
     def unseen(self, states: FloatArray) -> FloatArray | None:
         """How little is known of what is paid around `states` [n, d]: 0 to 1 [n]; None: all is known."""

@@ -293,6 +293,7 @@ def test_reproduce_names_the_run_that_failed_and_exits_1(tmp_path: Path, say: Sa
         (["nonsense"], "must be table, figure4, figure5 or peers; got 'nonsense'"),
         (["figure5", "--seed", "-1"], "--seed must not be negative; got -1"),
         (["figure5", "--engine", "slurm"], "must be one of local, dask; got 'slurm'"),
+        (["table", "--engine", "slurm"], "must be one of local, dask; got 'slurm'"),
         (["figure5", "--workers", "0"], "--workers must be at least 1; got 0"),
         (["figure4", "--engine", "dask"], "must have a scheduler"),
     ],

@@ -119,6 +119,13 @@ def test_what_is_told_is_used() -> None:
     assert not np.isfinite(short.found.low).any()
 
 
+def test_what_is_no_environment_or_no_box_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match=r"`env` must be a gymnasium.Env, .*; got None"):
+        find(None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"`low` must be below `high` on every axis; got low"):
+        find(gymnasium.make("CartPole-v1"), low=[3, -3, -1, -4], high=[3, 3, 1, 4])
+
+
 @pytest.mark.parametrize(
     ("space", "said"),
     [

@@ -219,7 +219,7 @@ class Foretold:
         spread = None if self.spreads is None else float(self.spreads[:, 0].mean())
         if not drawn:
             return Expectation(total, spread=spread)
-        return Expectation(total, min(drawn), max(drawn), spread)
+        return Expectation(total, min(total, *drawn), max(total, *drawn), spread)
 
 
 def flow_of(model: Model, grid: Grid, task: Task | None = None) -> Flow:

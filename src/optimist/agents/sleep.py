@@ -58,7 +58,8 @@ class Sleep:
 
     def _as_hoped(self, knowledge: Knowledge, episode: Sequence[Transition]) -> bool:
         """Whether what is rehearsed from where an episode began explains what it earned."""
-        earned, imagined = sum(row.reward for row in episode), imagined_by(knowledge.model)
+        followed = episode[: self.choosing.task.imagined_steps]
+        earned, imagined = sum(row.reward for row in followed), imagined_by(knowledge.model)
         asked = self.choosing.task, knowledge.sights
         start = Starts.alike(episode[0].state[np.newaxis])
         if self._explained(earned, rehearse(*asked, imagined, start)):

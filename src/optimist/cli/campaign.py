@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from optimist.cli.output import print_json
 from optimist.cli.problems import AsJson
-from optimist.experiments.campaign import ENGINES, OnOutcome, Outcome, Tls, run_campaign
+from optimist.experiments.campaign import ENGINES, OnOutcome, Outcome, Tls, find_engine, run_campaign
 from optimist.experiments.specs import Experiment, RunSpec, read_experiment
 from optimist.paper import RESULTS, Order
 from optimist.starting import was_stopped
@@ -114,6 +114,11 @@ class Where:
     tls: Tls | None
     workers: int | None
 
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise ValueError(f"--workers must be at least 1; got {self.workers}.")
+        find_engine(self.engine, self.address, self.tls, self.workers)  # refused before anything is planned
+
 
 def _tls(ca: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
     if ca is None and cert is None and key is None:
@@ -125,8 +130,6 @@ def _tls(ca: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
 
 def _swept(experiment: Experiment, results: Path, where: Where) -> list[Outcome]:
     specs = experiment.specs()
-    if where.workers is not None and where.workers < 1:
-        raise ValueError(f"--workers must be at least 1; got {where.workers}.")
     with _campaign_progress(experiment.name, specs) as on_outcome:
         try:
             return run_campaign(specs, results, **vars(where), on_outcome=on_outcome)

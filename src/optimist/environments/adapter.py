@@ -19,7 +19,7 @@ from optimist.box import Box
 from optimist.environments.agreement import Agreement
 from optimist.environments.spaces import action_space, control_of, find_box, find_commands, find_controls
 from optimist.environments.state_map import StateMap, ToState
-from optimist.given import brief, flag
+from optimist.given import brief, flag, real_numbers
 from optimist.steps import Dynamics, successors
 from optimist.task import Reward, Task, Terminal
 
@@ -137,7 +137,7 @@ def adapt(
         axis_names: of the coordinates of the state, with units, for pictures.
 
     """
-    _require_one_environment(env)
+    require_one_environment(env)
     if reward is None:
         raise ValueError(
             "`reward` must be a function (states [n, d], controls [n, k] or [1, k], next_states [n, d]) -> "
@@ -159,7 +159,8 @@ def adapt(
     return AdaptedEnvironment(env, task, state, dynamics=dynamics, axis_names=axis_names)
 
 
-def _require_one_environment(env: object) -> None:
+def require_one_environment(env: object) -> None:
+    """Raise ValueError unless it is one environment of Gymnasium."""
     if isinstance(env, gymnasium.vector.VectorEnv):
         raise ValueError(
             f"`env` must be a single environment; got {env}, a vector of them. Optimist learns from one "
@@ -218,7 +219,7 @@ def _require_optimism(task: Task, rewards: FloatArray) -> None:
 
 def _finite_reward(reward: Any) -> float:
     try:
-        paid = np.asarray(reward, dtype=np.float64)
+        paid = real_numbers(reward)
     except (TypeError, ValueError):
         paid = np.empty(0)
     if paid.size != 1 or not np.isfinite(paid).all():

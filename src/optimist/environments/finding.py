@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import MAX_DIMS, Box
+from optimist.environments.adapter import require_one_environment
 from optimist.environments.observing import Observing, find_observing, flat
 from optimist.environments.spaces import NO_BOUND, find_commands, find_controls
 from optimist.environments.state_map import ToState
@@ -115,6 +116,7 @@ def find(
         axis_names: of the coordinates of the state, for pictures.
 
     """
+    require_one_environment(env)
     observing: Observing | Told
     if state is None:
         space = _vectors(env.observation_space)
@@ -136,6 +138,10 @@ def find(
         )
     lows = lows if low is None else _one_each("`low`", low, len(angles))
     highs = highs if high is None else _one_each("`high`", high, len(angles))
+    if not (lows < highs).all():
+        raise ValueError(
+            f"`low` must be below `high` on every axis; got low {lows.tolist()} and high {highs.tolist()}."
+        )
     turns = np.abs(highs - lows - TURN) < 1e-3  # bounds that are one turn apart are those of an angle
     turning = angles | turns if periodic is None else _one_each("`periodic`", periodic, len(angles)) > 0.5
     limit = time_limit(env) if max_steps is None else max_steps

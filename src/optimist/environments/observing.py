@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from optimist.arrays import BoolArray, FloatArray
-from optimist.given import brief
+from optimist.given import brief, real_numbers
 
 ON_CIRCLE = 1e-3  # how far from 1 the radius may be: environments compute in single precision
 COPIED = 1e-4  # of the spread of a coordinate: how far a copy may be off
@@ -129,7 +129,7 @@ def _may_be_unit(low: float, high: float) -> bool:
 def flat(observation: Any, count: int) -> FloatArray:
     """An observation as numbers; a ValueError when it is none.  [m]"""
     try:
-        seen = np.array(observation, dtype=np.float64)
+        seen = np.array(real_numbers(observation))
     except (TypeError, ValueError):
         raise ValueError(f"An observation must be an array of numbers; got {brief(observation)}.") from None
     if seen.shape != (count,) or not np.isfinite(seen).all():

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import FloatArray
 from optimist.box import Box
-from optimist.given import GivenError, told
+from optimist.given import GivenError, real_numbers, told
 
 ToState = Callable[[Any], ArrayLike]  # observation -> state [d]
 
@@ -46,7 +46,7 @@ class StateMap:
 def _numbers(value: Any, shape: tuple[int, ...], name: str, source: Any = None) -> FloatArray:
     """A float64 array of this shape without NaN, a copy."""
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(real_numbers(value))
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers; got {value!r}{_after(source)}.") from None
     if array.shape != shape:

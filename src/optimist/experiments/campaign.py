@@ -90,7 +90,7 @@ def run_campaign(
     """
     require_distinct(specs)
     root = root.resolve()  # workers may be elsewhere
-    work = _engine(engine, address, tls, workers)
+    work = find_engine(engine, address, tls, workers)
     outcomes: dict[str, Outcome] = {}
 
     def note(outcome: Outcome) -> None:
@@ -202,7 +202,7 @@ def _one_thread() -> Iterator[None]:
             os.environ["OPTIMIST_THREADS"] = before
 
 
-def _engine(name: str, address: str | None, tls: Tls | None, workers: int | None) -> Engine:
+def find_engine(name: str, address: str | None, tls: Tls | None, workers: int | None) -> Engine:
     """The engine of that name, its arguments checked."""
     if name not in ENGINES:
         raise ValueError(f"The engine must be one of {', '.join(ENGINES)}; got {name!r}.")

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimist.arrays import FloatArray
 from optimist.compiled.blur import blur_along
-from optimist.given import array_of
+from optimist.given import array_of, brief
 from optimist.grid import Grid
 
 REACH = 5.0  # standard deviations beyond an edge that are followed
@@ -127,7 +127,7 @@ def require_noise(noise: ArrayLike, grid: Grid) -> FloatArray:
     if checked.shape not in shapes:
         raise ValueError(f"`noise` must have shape {shapes[0]} or {shapes[1]}; got {checked.shape}.")
     if not (np.isfinite(checked).all() and (checked >= 0.0).all()):
-        raise ValueError("`noise` must be standard deviations, finite and not negative; got others.")
+        raise ValueError(f"`noise` must be standard deviations, finite and not negative; got {brief(noise)}.")
     return checked
 
 

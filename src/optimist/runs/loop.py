@@ -16,7 +16,7 @@ import numpy as np
 from optimist.agents.agent import Agent, Update
 from optimist.agents.doubts import UNEXPLAINED
 from optimist.arrays import Action, Actions, FloatArray
-from optimist.given import GivenError, blamed, brief, flag, told
+from optimist.given import GivenError, blamed, brief, flag, real_numbers, told
 from optimist.runs.agent_file import save_checkpoint
 from optimist.runs.errors import RunError
 from optimist.runs.record import EpisodeRow
@@ -49,7 +49,7 @@ class Stepped:
     episode: int  # from 1
     step: int  # in the episode, from 1
     transition: Transition
-    outside: bool  # the successor lies outside the task's box
+    outside: bool  # the successor, or where an episode begins the start, lies outside the task's box
     place: Place  # where the run is now
     ended: EpisodeRow | None  # the episode, if this was its last
 
@@ -118,6 +118,12 @@ def note_doubts(agent: Agent, store: RunStore | None, noted: set[int]) -> set[in
     return doubted
 
 
+def is_outside(task: Task, transition: Transition, *, begins: bool) -> bool:
+    """Whether a successor lies outside the task's box, or, where an episode `begins`, the start does."""
+    away = not transition.terminated and not task.box.contains(transition.next_state)
+    return bool(away or (begins and not task.box.contains(transition.state)))
+
+
 def stepped(
     environment: Environment, task: Task, act: Callable[[FloatArray], Action], place: Place, *, number: int
 ) -> Stepped:
@@ -125,7 +131,7 @@ def stepped(
     episode, step = place.episode, place.step + 1
     transition = _step(environment, task, act, place)
     total = place.total_reward + transition.reward
-    outside = not transition.terminated and not task.box.contains(transition.next_state)
+    outside = is_outside(task, transition, begins=step == 1)
     if transition.terminated or transition.truncated:
         ending = "terminated" if transition.terminated else "truncated"
         row = EpisodeRow(episode, step, total, number, ending, place.expected)
@@ -199,7 +205,7 @@ def _step(
 def _number(what: str, value: Any, where: str) -> float:
     """One finite number, whatever array it comes in."""
     try:
-        number = float(np.asarray(value, dtype=np.float64).item())
+        number = float(real_numbers(value).item())
     except (TypeError, ValueError) as error:
         raise RunError(f"{what} must be one number; got {brief(value)} {where}.") from error
     if not np.isfinite(number):
@@ -217,7 +223,7 @@ def _flag(what: str, value: Any, where: str) -> bool:
 def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
     """An observation as a state, wrapped on periodic axes; an error when it cannot be one.  [d]"""
     try:
-        state = np.array(observation, dtype=np.float64)
+        state = np.array(real_numbers(observation))
     except (TypeError, ValueError) as error:
         raise RunError(
             f"An observation must be an array of numbers; got {brief(observation)} {where}."

@@ -21,11 +21,11 @@ from optimist.runs.agent_file import load_checkpoint
 from optimist.runs.describe import require_same_task
 from optimist.runs.errors import RunError
 from optimist.runs.headers import require_whole
-from optimist.runs.loop import Place, catch_up, reset
+from optimist.runs.loop import Place, catch_up, is_outside, reset
 from optimist.runs.record import EpisodeRow, Mark
 from optimist.runs.store import RunStore
 from optimist.task import Task
-from optimist.transitions import Transition
+from optimist.transitions import Transition, Transitions
 
 TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # wrappers that leave states alone
 
@@ -68,8 +68,9 @@ def place_after(episodes: list[EpisodeRow], transitions: list[Transition]) -> Pl
 
 
 def count_outside(task: Task, transitions: list[Transition]) -> int:
-    """How many successors lay outside the task's box."""
-    return sum(not row.terminated and not task.box.contains(row.next_state) for row in transitions)
+    """How many starts and successors lay outside the task's box."""
+    begins = Transitions.of(transitions).begins.tolist() if transitions else []
+    return sum(is_outside(task, row, begins=new) for row, new in zip(transitions, begins, strict=True))
 
 
 def put(environment: gymnasium.Env[Any, Any], place: Place, *, seed: int) -> Place | None:
