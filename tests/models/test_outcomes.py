@@ -350,7 +350,7 @@ def test_costs_are_searched_for_an_end_and_gains_are_not() -> None:
 
 
 def test_where_all_plans_earn_the_same_none_is_followed_for_long() -> None:
-    found = open_found(low=BOX.low, high=BOX.high, max_steps=1000)
+    found = open_found(low=BOX.low, high=BOX.high, max_steps=5000)
     costs = OpenTask.of(found, walked(FORMULAS["constant"], n=30))
     assert costs.imagined_steps == LIVES
     assert costs.most == pytest.approx(-LIVES)

@@ -293,6 +293,21 @@ def test_sights_that_search_together_see_what_each_sees_alone(beside: str, compi
             np.testing.assert_array_equal(actions, expected.q_values.argmax(axis=1))
 
 
+def test_what_one_sight_cannot_say_far_out_does_not_touch_the_others() -> None:
+    def pay(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        if (states > 3.5).any():
+            raise ValueError("nobody knows")
+        return -states[:, 0] - 0.1 * controls[:, 0]
+
+    grid = Grid.uniform(Box([0.0], [1.5]), [4])
+    task = Task(grid.box, np.array([0.0, 1.0]), pay, 0.9, 0.0)
+    policy = looking(grid, Successors(np.stack([grid.nodes + 1.0] * 2)), task, 4)
+    policy = replace(policy, leaving=Leaving(task, np.zeros(1, bool), np.ones(1, bool), worst=-9.0))
+    asked = [(policy.looking(depth), np.array([[0.0], [0.2]])) for depth in (4, 2)]  # to 4.2, and to 2.2
+    for together, (sight, states) in zip(search(asked), asked, strict=True):
+        np.testing.assert_array_equal(together.q_values, replace(sight)(states))
+
+
 def test_plans_that_differ_in_more_than_the_sight_are_no_kin() -> None:
     grid = make_grid(2, "random", "mixed")
     policy = looking(grid, anything(grid), task_on(grid), 2)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from optimist.box import Box
+from optimist.planning.rehearsal import Expectation
 from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.record import EpisodeRow
 from optimist.transitions import Transitions
@@ -86,6 +88,12 @@ def test_learning_that_never_ends() -> None:
 )
 def test_earning_far_less_than_expected(rows: list[tuple[float, float | None]], said: list[str]) -> None:
     assert kinds(None, episodes(*rows)) == said
+
+
+def test_what_was_not_imagined_to_its_end_disappoints_nobody() -> None:
+    rows = [EpisodeRow(k, 5000, -5000.0, 5000 * k, "truncated", Expectation(-1000.0)) for k in range(1, 6)]
+    assert kinds(None, rows) == []
+    assert kinds(None, [replace(row, steps=1000) for row in rows]) == ["disappointed"]
 
 
 def test_each_kind_is_said_once() -> None:

@@ -184,7 +184,7 @@ class Told:
         """The state that `observation` shows.  [d]"""
         try:
             answer = self.state(observation)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise GivenError(f"`state` must not fail; got {told(error)}.") from error
         seen = np.atleast_1d(array_of("What `state` returns", answer))
         if seen.ndim != 1 or not np.isfinite(seen).all() or self.n_dims not in (None, seen.size):

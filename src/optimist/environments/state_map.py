@@ -37,7 +37,7 @@ class StateMap:
             return self.box.wrap(_finite(seen, "The observation"))
         try:
             answer = self.function(seen)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise GivenError(f"`state` must not fail; got {told(error)}{_after(seen)}.") from error
         state = _numbers(answer, self.box.low.shape, "What `state` returns", seen)
         return self.box.wrap(_finite(state, "What `state` returns", seen))

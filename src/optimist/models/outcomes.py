@@ -150,7 +150,8 @@ class OpenTask(Task):
     @property
     def imagined_steps(self) -> int:
         """Where every step pays the same, who has lived so long goes on living."""
-        return min(self.max_steps, LIVES) if self._pays_always or self._never_ends else self.max_steps
+        steps = super().imagined_steps
+        return min(steps, LIVES) if self._pays_always or self._never_ends else steps
 
     def surprised_by(self, transition: Transition) -> bool:
         """Whether an end, or what was paid, is not what was believed; or a place far outside."""

@@ -145,10 +145,10 @@ class Lookahead:
             return np.asarray(self(states).argmax(axis=1))
         return decide([(self, states)])[0]
 
-    @cached_property
+    @property
     def kin(self) -> tuple[object, ...]:
-        """Who shares it differs in the sight alone."""
-        parts = self.step, self.q_function, self.leaving, self.noise_costs
+        """Whoever has the same, now, differs in the sight alone."""
+        parts = self.task, self.step, self.q_function, self.leaving, self.noise_costs
         return (type(self), self.optimistic, *map(id, parts))
 
     def looking(self, depth: int) -> Lookahead:
@@ -262,9 +262,12 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
             sight.grow(roots, tree)
         trees.append(tree)
     if first.leaving is not None:
-        reached = [there[:, -worth.shape[1] :].reshape(-1, n_dims) for _, there, _, worth in trees]
-        last_controls = np.tile(task.controls, (len(futures) // n_actions, 1))
-        futures[:] = first.leaving.valued(grid, np.concatenate(reached), last_controls, futures)
+        for _, there, _, worth in trees:  # each alone: where a reward cannot be said, none of its batch is
+            reached = there[:, -worth.shape[1] :].reshape(-1, n_dims)
+            last_controls = np.tile(task.controls, (worth.size // n_actions, 1))
+            worth[:] = first.leaving.valued(grid, reached, last_controls, worth.reshape(-1)).reshape(
+                worth.shape
+            )
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
     controls = [sight.controls for sight, roots in asked for _ in range(len(roots))]
     applied = controls[0] if len(controls) == 1 else np.concatenate([first.controls[:0], *controls])

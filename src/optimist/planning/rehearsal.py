@@ -65,7 +65,7 @@ GiveUp = Callable[[FloatArray, BoolArray], BoolArray]
 def rehearse(
     task: Task, policy: Policy, imagined: Imagined, starts: Starts, *, against: Rehearsal | None = None
 ) -> Rehearsal:
-    """Episodes in imagination, as long as real ones; or until it is clear that `against` was better.
+    """Episodes in imagination, as long as real ones, or 1000 steps; or until `against` was clearly better.
 
     Given up, the total is more than it would have been, and still less than that of `against`.
     """

@@ -22,7 +22,7 @@ from optimist.planning.beam import LEVELS, Beam
 from optimist.planning.filtered import Following, Memory, believed
 from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned
-from optimist.planning.policy import Acting, Lookahead, Policy, QFunction, decide
+from optimist.planning.policy import FEW, Acting, Lookahead, Policy, QFunction, decide
 from optimist.planning.rehearsal import Starts, imagine
 from optimist.steps import Imagined
 from optimist.task import Task
@@ -51,7 +51,7 @@ class Begun:
         kin: dict[object, list[tuple[int, Lookahead]]] = {}
         for number in numbers:
             sight = self.sights[number]
-            if type(sight) is Lookahead:
+            if type(sight) is Lookahead and rows[number].sum() <= FEW:
                 kin.setdefault(sight.kin, []).append((number, sight))
             else:
                 found[number] = sight.greedy(states[rows[number]])

@@ -136,7 +136,7 @@ class Asked(Generic[A]):
 
     @property
     def n_outside(self) -> int:
-        """How many successors lay outside the task's box, where the plan sees them at its edge."""
+        """How many transitions began an episode, or led, outside the box: plans see them at its edge."""
         return self._n_outside
 
     @property

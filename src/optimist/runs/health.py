@@ -14,6 +14,7 @@ import numpy as np
 
 from optimist.box import Box
 from optimist.runs.record import EpisodeRow
+from optimist.task import MOST_IMAGINED
 from optimist.transitions import Transitions
 
 FEWEST = 100  # transitions to judge a box by
@@ -133,7 +134,8 @@ def _restless(count: int) -> Complaint:
 
 
 def _disappointed(episodes: Sequence[EpisodeRow]) -> list[Complaint]:
-    last = [row for row in episodes if row.ending != "abandoned"][-LAST:]
+    # of longer ones only the beginning was imagined
+    last = [row for row in episodes if row.ending != "abandoned" and row.steps <= MOST_IMAGINED][-LAST:]
     if len(last) < LAST:
         return []
     for row in last:

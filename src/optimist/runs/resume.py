@@ -68,7 +68,7 @@ def place_after(episodes: list[EpisodeRow], transitions: list[Transition]) -> Pl
 
 
 def count_outside(task: Task, transitions: list[Transition]) -> int:
-    """How many starts and successors lay outside the task's box."""
+    """How many transitions began an episode, or led, outside the task's box."""
     begins = Transitions.of(transitions).begins.tolist() if transitions else []
     return sum(is_outside(task, row, begins=new) for row, new in zip(transitions, begins, strict=True))
 

@@ -282,7 +282,7 @@ class RunStore:
         return episode, steps, total
 
     def n_outside(self) -> int:
-        """How many successors lay outside the task's box."""
+        """How many transitions began an episode, or led, outside the task's box."""
         return sum(row[7] for row in self.record.chains["transitions"].rows)
 
     def stopped_learning_at(self) -> int | None:
