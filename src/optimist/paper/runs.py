@@ -22,10 +22,10 @@ BOOTSTRAP_SEED = 0
 # episodes of the GP-RMAX agents and of Sarsa; seeds of both, and of the two GP-RMAX agents that are there to
 # be compared with: in the full figure and in the quick one
 FULL = {
-    "mountain-car": (8, 1000, 10, 5),
-    "pendulum": (5, 1000, 10, 5),
-    "bicycle": (10, 2000, 10, 5),
-    "acrobot": (8, 1000, 10, 5),
+    "mountain-car": (8, 1000, 10, 3),
+    "pendulum": (5, 1000, 10, 3),
+    "bicycle": (10, 2000, 10, 3),
+    "acrobot": (8, 1000, 10, 3),
 }
 QUICK = {
     "mountain-car": (8, 300, 3, 3),

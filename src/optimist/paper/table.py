@@ -35,7 +35,7 @@ def best_possible(problem: str) -> BestRow:
 
 
 def best_total(problem: str) -> float:
-    """Of `best_possible` only what our recipe reaches."""
+    """Of `best_possible` only what is reached where all is chosen."""
     return _planned(find_problem(problem), "ours")[1]
 
 
@@ -47,7 +47,7 @@ def _planned(problem: Problem, recipe: str) -> tuple[KnownPlan, float]:
 def table_as_markdown(rows: Sequence[BestRow]) -> str:
     """The table of best possible performances."""
     lines = [
-        "| problem | the paper | its grid, ours | our recipe | mean of 50 starts nearby |",
+        "| problem | the paper | its grid, ours | chosen by us | mean of 50 starts nearby |",
         "|---|---|---|---|---|",
     ]
     lines += [
