@@ -1,6 +1,6 @@
 """Learn every member of the suite with default settings, and compare with plans that know the true dynamics.
 
-    python -m benchmarks.suite                          # ten members, ten seeds, six episodes: an hour
+    python -m benchmarks.suite                          # ten members, ten seeds, six episodes: 1.5 to 2 hours
     python -m benchmarks.suite dubins-car --seeds 2     # one of them, two seeds
 
 What is compared: the mean total of ten episodes from the same seeded starts, acted by what was learned
