@@ -43,7 +43,7 @@ def asleep(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(sleep, "imagined_by", lambda _model: imagined)
         monkeypatch.setattr(sleep, "noise_of", lambda _model: NOISE if noise else None)
         settings = SimpleNamespace(stopping=SimpleNamespace(disappointment=0.1))
-        choosing: Any = SimpleNamespace(task=None, settings=settings)
+        choosing: Any = SimpleNamespace(task=SimpleNamespace(imagined_steps=1000), settings=settings)
         knowledge: Any = SimpleNamespace(model=None, sights=None)
         asked.clear()
         return Sleep(choosing).disappointed(knowledge, *map(episode, episodes)), list(asked)

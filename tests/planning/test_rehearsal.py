@@ -404,14 +404,6 @@ def test_starts_around_are_near_those_that_were_seen(count: int) -> None:
     np.testing.assert_array_equal(again.weights, weights)
 
 
-def test_around_a_start_outside_of_the_box_is_outside() -> None:
-    edge, far = np.array([[0.3, BOX.high[1] - 1e-6]]), np.array([[0.3, BOX.high[1] + 40.0]])
-    assert from_around(TASK, edge).states[:, 1].max() <= BOX.high[1]
-    around = from_around(TASK, far).states
-    assert len(around) == MOST_STARTS
-    assert (np.abs(around - far) / BOX.widths).max() < 0.02
-
-
 def test_what_never_ends_is_not_followed_for_ever() -> None:
     calls = []
 

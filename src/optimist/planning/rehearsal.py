@@ -211,8 +211,7 @@ def from_around(task: Task, seen: FloatArray) -> Starts:
     stream = np.random.default_rng(AROUND_SEED)
     offsets = stream.uniform(-1.0, 1.0, size=(MOST_STARTS - len(kinds), task.box.n_dims))
     near = kinds[np.arange(len(offsets)) % len(kinds)] + offsets * AROUND * task.box.widths
-    inside = task.box.contains(kinds)[np.arange(len(offsets)) % len(kinds)]
-    near = np.where(inside[:, np.newaxis], task.box.clip(near), near)  # around a start outside is outside
+    near = task.box.clip(near)
     near = near[~task.terminal(near)] if len(near) else near
     weights = np.repeat([1.0 / len(kinds), 1.0 / max(len(near), 1)], [len(kinds), len(near)])
     return Starts(np.concatenate([kinds, near]), weights / weights.sum(), len(kinds))

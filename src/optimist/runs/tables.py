@@ -81,7 +81,7 @@ SCHEMA = (
     next_state BLOB NOT NULL,
     terminated INTEGER NOT NULL,
     truncated INTEGER NOT NULL,
-    outside INTEGER NOT NULL,         -- it led, or began an episode, outside the task's box
+    outside INTEGER NOT NULL,         -- the successor lay outside the task's box (clipped to plan on it)
     digest BLOB NOT NULL
 )""",
     """CREATE TABLE episodes (
