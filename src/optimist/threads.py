@@ -11,6 +11,8 @@ from os import cpu_count, environ
 from threading import Lock
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 T = TypeVar("T")
@@ -36,12 +38,17 @@ def shared(work: Callable[[T], R], given: Sequence[T], *, most: int | None = Non
             return list(pool.map(work, given))
 
 
-def in_parts(work: Callable[[slice], None], count: int) -> None:
-    """`work` on parts of so many rows at once, on threads that stay: what takes a millisecond starts none."""
+def in_parts(work: Callable[[slice], None], count: int, starts: NDArray[np.intp] | None = None) -> None:
+    """`work` on parts of so many rows at once, on threads that stay: what takes a millisecond starts none.
+
+    `starts` [count + 1] say where the work of each row begins, and where all of it ends; else all take alike.
+    """
     n_parts = min(default_threads(), count)
     if n_parts <= 1:
         return work(slice(0, count))
     ends = [count * part // n_parts for part in range(n_parts + 1)]
+    if starts is not None:
+        ends = np.searchsorted(starts, [starts[-1] * part // n_parts for part in range(n_parts + 1)]).tolist()
     rest = [_lasting().submit(work, slice(*part)) for part in pairwise(ends[1:])]
     work(slice(0, ends[1]))
     for other in rest:

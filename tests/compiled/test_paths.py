@@ -28,7 +28,9 @@ def test_how_much_is_crossed_is_the_most_over_the_axes() -> None:
     origins, points = stream.uniform(BOX.low, BOX.high, size=(2, 200, 3))
     widths = stream.uniform(0.01, 0.3, size=(200, 3))
     points[0] = origins[0]
-    found = [crossed(*row, BOX.periods) for row in zip(origins, points, widths, strict=True)]
+    rows = stream.permutation(200)
+    apart = widths[np.argsort(rows)]
+    found = [crossed(origins, points, k, apart, rows[k], BOX.periods) for k in range(200)]
     expected = (np.abs(BOX.displacement(origins, points)) / widths).max(axis=1)
     np.testing.assert_array_equal(found, expected)
     assert found[0] == 0.0

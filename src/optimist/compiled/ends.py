@@ -13,11 +13,11 @@ from optimist.arrays import BoolArray, FloatArray
 
 
 @njit(nogil=True, cache=True)
-def square_apart(one: FloatArray, other: FloatArray, periodic: BoolArray, most: float) -> float:
-    """The squared distance of two points [d] in widths of the box, or something above `most`."""
+def square_apart(one: FloatArray, others: FloatArray, i: int, periodic: BoolArray, most: float) -> float:
+    """The squared distance of a point [d] and one of others [n, d], in widths of the box, or above `most`."""
     square = 0.0
     for q in range(one.shape[0]):
-        gap = one[q] - other[q]
+        gap = one[q] - others[i, q]
         if periodic[q]:
             gap -= np.floor(gap + 0.5)
         square += gap * gap
@@ -45,12 +45,12 @@ def near_ends(
         nearest = reach * reach
         some = False
         for i in range(ended.shape[0]):
-            square = square_apart(point, ended[i], periodic, nearest)
+            square = square_apart(point, ended, i, periodic, nearest)
             if square < nearest:
                 nearest, some = square, True
         if some:
             for i in range(lived.shape[0]):
-                if square_apart(point, lived[i], periodic, nearest) <= nearest:
+                if square_apart(point, lived, i, periodic, nearest) <= nearest:
                     some = False
                     break
         found[k] = some

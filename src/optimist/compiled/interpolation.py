@@ -28,25 +28,29 @@ def locate(
 ) -> int:
     """Cell and fractions of every point; points outside are clipped. Returns how many were."""
     n_clipped = 0
+    there = np.empty(points.shape[1])
     for k in range(points.shape[0]):
-        cell, clipped = _locate_one(
-            points[k], nodes, axis_starts, periods, inverse_spacings, strides, fractions[k]
-        )
+        cell, clipped = _locate_one(points, k, nodes, axis_starts, periods, inverse_spacings, strides, there)
         cells[k] = cell
+        for q in range(there.size):
+            fractions[k, q] = there[q]
         n_clipped += clipped
     return n_clipped
 
 
 @njit(nogil=True, cache=True)
-def _locate_one(point, nodes, axis_starts, periods, inverse_spacings, strides, fractions):
-    """The same for one point: its cell, and whether it was clipped."""
+def _locate_one(points, k, nodes, axis_starts, periods, inverse_spacings, strides, fractions):
+    """The same for one point: its cell, and whether it was clipped.
+
+    `points[k]` would be an array of its own: counting who refers to it takes longer than all of this.
+    """
     cell = 0
     clipped = False
-    for q in range(point.size):
+    for q in range(points.shape[1]):
         start = axis_starts[q]
         last_cell = axis_starts[q + 1] - start - 2
         first, last = nodes[start], nodes[start + last_cell + 1]
-        x = point[q]
+        x = points[k, q]
         if periods[q] > 0.0:
             x -= np.floor((x - first) / periods[q]) * periods[q]
         elif x < first or x > last:
@@ -326,19 +330,19 @@ def follow(
     n_dims = points.shape[1]
     fractions, there = np.empty(n_dims), np.empty(n_dims)
     row = np.empty(width)
+    every, size = fields.reshape(-1), uint64(fields.shape[1])
+    reached = next_points.reshape(-1, n_dims)
     for k in range(points.shape[0]):
-        cell, _ = _locate_one(points[k], nodes, axis_starts, periods, inverse_spacings, steps, fractions)
+        cell, _ = _locate_one(points, k, nodes, axis_starts, periods, inverse_spacings, steps, fractions)
         for a in range(first, last):
-            b = uint64(0)
+            place, b = uint64(a) * size + uint64(cell) * width, uint64(0)
             while b + uint64(4) <= width:
                 row[b], row[b + uint64(1)], row[b + uint64(2)], row[b + uint64(3)] = interpolate_four(
-                    fields[a], uint64(cell) * width + b, strides, fractions
+                    every, place + b, strides, fractions
                 )
                 b += uint64(4)
             if b < width:
-                row[b], row[b + uint64(1)] = interpolate_two(
-                    fields[a], uint64(cell) * width + b, strides, fractions
-                )
+                row[b], row[b + uint64(1)] = interpolate_two(every, place + b, strides, fractions)
             for q in range(n_dims):
                 x = points[k, q] + row[q]
                 if periods[q] > 0.0:
@@ -348,7 +352,8 @@ def follow(
                 next_points[k, a - first, q] = x
             uncertainty[k, a - first] = row[n_dims]
             if values is not None:
+                one = k * (last - first) + a - first
                 ahead, _ = _locate_one(
-                    next_points[k, a - first], nodes, axis_starts, periods, inverse_spacings, steps, there
+                    reached, one, nodes, axis_starts, periods, inverse_spacings, steps, there
                 )
                 futures[k, a - first] = interpolate(values, uint64(ahead), value_strides, there)

@@ -33,11 +33,11 @@ def displace(
 
 
 @njit(nogil=True, cache=True)
-def crossed(origin, point, widths, periods):
-    """How far it is from origin to point, in widths, along the axis where that is most."""
+def crossed(origins, points, k, widths, row, periods):
+    """How far it is from origin k to point k, in widths of a row, along the axis where that is most."""
     most = 0.0
-    for q in range(origin.size):
-        share = abs(_shorter(point[q] - origin[q], periods[q])) / widths[q]
+    for q in range(origins.shape[1]):
+        share = abs(_shorter(points[k, q] - origins[k, q], periods[q])) / widths[row, q]
         most = max(most, share)
     return most
 
@@ -78,7 +78,7 @@ def carry_on(
         goes_on = count != 0.0 and number < hold - 1
         if goes_on and widths.shape[0]:
             # let go, too, of what is at rest and will cross nothing, and of what is mostly guessed
-            cells = crossed(origins[k], next_states[k], widths[row], periods)
+            cells = crossed(origins, next_states, k, widths, row, periods)
             goes_on = cells < 1.0 and cells * hold >= number + 1.0 and sure > guessed
         if goes_on:
             for q in range(next_states.shape[1]):

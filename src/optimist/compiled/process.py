@@ -10,25 +10,29 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _lay_out(point, centres, scales, periodic, features):
-    """Features of a raw input, into `features`; their sum of squares."""
+def _lay_out(points, i, centres, scales, periodic, features):
+    """Features of raw input i, into `features`; their sum of squares."""
     f = 0
-    for q in range(point.size):
-        x = (point[q] - centres[q]) / scales[q]
+    for q in range(points.shape[1]):
+        x = (points[i, q] - centres[q]) / scales[q]
         if periodic[q]:
             features[f], features[f + 1] = np.cos(x), np.sin(x)
             f += 2
         else:
             features[f] = x
             f += 1
-    return _dot(features, features)
+    total = 0.0
+    for f in range(features.size):
+        total += features[f] * features[f]
+    return total
 
 
 @njit(nogil=True, cache=True)
-def _dot(left, right):
+def _dot(left, rows, j):
+    """With row j."""
     total = 0.0
     for f in range(left.size):
-        total += left[f] * right[f]
+        total += left[f] * rows[j, f]
     return total
 
 
@@ -56,7 +60,7 @@ def predict_rows(
     features, projected = np.empty(n_features), np.empty(n_projected)
     cross, along = np.empty(basis.shape[0]), np.empty(reduction.shape[1])
     for i in range(points.shape[0]):
-        lengths[i] = _lay_out(points[i], centres, scales, periodic, features)
+        lengths[i] = _lay_out(points, i, centres, scales, periodic, features)
         for r in range(n_projected):
             total = 0.0
             for f in range(n_features):
@@ -70,7 +74,7 @@ def predict_rows(
                 square += gap * gap
             cross[j] = signal_variance * np.exp(-0.5 * square) + bias_variance
             if slope_variance > 0.0:
-                cross[j] += slope_variance * _dot(features, points_of_basis[j])
+                cross[j] += slope_variance * _dot(features, points_of_basis, j)
             total += cross[j] * weights[j]
         mean[i] = total
         if asked[i] and reduction.shape[0]:

@@ -13,6 +13,30 @@ from optimist.compiled.interpolation import follow
 
 
 @njit(nogil=True, cache=True)
+def _grow_one(root, depth, geometry, values, value_strides, parents, states, uncertainty, futures):
+    """Follow every sequence of actions from one root [1, d]."""
+    n_actions, n_dims = geometry[1].shape[0], root.shape[1]
+    actions = (0, n_actions)
+    level, first = root, 0
+    for height in range(depth, 0, -1):
+        count = level.shape[0]
+        last = first + count * n_actions
+        reached = states[first:last].reshape(count, n_actions, n_dims)
+        unsure = uncertainty[first:last].reshape(count, n_actions)
+        if height > 1:
+            follow(level, *geometry, actions, None, value_strides, reached, unsure, unsure)
+        else:
+            worth = futures.reshape(count, n_actions)
+            follow(level, *geometry, actions, values, value_strides, reached, unsure, worth)
+        for i in range(count):
+            for a in range(n_actions):
+                for q in range(n_dims):
+                    parents[first + i * n_actions + a, q] = level[i, q]
+        level = states[first:last]
+        first = last
+
+
+@njit(nogil=True, cache=True)
 def grow(
     roots,  # [n, d]
     depth,
@@ -25,26 +49,56 @@ def grow(
     futures,  # out [n, n_leaves], values of the leaves
 ):
     """Follow every sequence of actions from every root."""
-    n_actions, n_dims = geometry[1].shape[0], roots.shape[1]
-    actions = (0, n_actions)
     for k in range(roots.shape[0]):
-        level = roots[k : k + 1]
-        first = 0
-        for height in range(depth, 0, -1):
-            count = level.shape[0]
-            last = first + count * n_actions
-            reached = states[k, first:last].reshape(count, n_actions, n_dims)
-            unsure = uncertainty[k, first:last].reshape(count, n_actions)
-            if height > 1:
-                follow(level, *geometry, actions, None, value_strides, reached, unsure, unsure)
-            else:
-                worth = futures[k].reshape(count, n_actions)
-                follow(level, *geometry, actions, values, value_strides, reached, unsure, worth)
-            for i in range(count):
-                for a in range(n_actions):
-                    parents[k, first + i * n_actions + a] = level[i]
-            level = states[k, first:last]
-            first = last
+        tree = parents[k], states[k], uncertainty[k], futures[k]
+        _grow_one(roots[k : k + 1], depth, geometry, values, value_strides, *tree)
+
+
+@njit(nogil=True, cache=True)
+def grow_each(
+    roots,  # [n, d]
+    depths,  # [n]
+    starts,  # [n + 1], where each tree begins, and where the last ends
+    leaf_starts,  # [n + 1], likewise of the leaves
+    geometry,
+    values,
+    value_strides,
+    parents,  # out [n_all, d], tree after tree
+    states,  # out [n_all, d]
+    uncertainty,  # out [n_all]
+    futures,  # out [n_all_leaves]
+):
+    """The same of trees that differ in their depth."""
+    for k in range(roots.shape[0]):
+        first, last = starts[k], starts[k + 1]
+        tree = parents[first:last], states[first:last], uncertainty[first:last]
+        leaves = futures[leaf_starts[k] : leaf_starts[k + 1]]
+        _grow_one(roots[k : k + 1], depths[k], geometry, values, value_strides, *tree, leaves)
+
+
+@njit(nogil=True, cache=True)
+def _value_one(rewards, ended, uncertainty, futures, discount, optimistic_value, n_actions, out):
+    """out[a] = what action a at the root of one tree is worth."""
+    last = rewards.size
+    count = futures.size  # of the level at hand
+    while True:
+        first = last - count
+        for i in range(count):
+            value = rewards[first + i]
+            if not ended[first + i]:
+                value += discount * futures[i]
+            futures[i] = value + uncertainty[first + i] * (optimistic_value - value)
+        if first == 0:
+            break
+        count //= n_actions
+        for i in range(count):
+            best = futures[i * n_actions]
+            for a in range(1, n_actions):
+                best = max(best, futures[i * n_actions + a])
+            futures[i] = best
+        last = first
+    for a in range(n_actions):
+        out[a] = futures[a]
 
 
 @njit(nogil=True, cache=True)
@@ -55,26 +109,20 @@ def value_backwards(rewards, ended, uncertainty, futures, discount, optimistic_v
     [n, n_leaves] is overwritten.
     """
     for k in range(rewards.shape[0]):
-        last = rewards.shape[1]
-        count = futures.shape[1]  # of the level at hand
-        while True:
-            first = last - count
-            for i in range(count):
-                value = rewards[k, first + i]
-                if not ended[k, first + i]:
-                    value += discount * futures[k, i]
-                futures[k, i] = value + uncertainty[k, first + i] * (optimistic_value - value)
-            if first == 0:
-                break
-            count //= n_actions
-            for i in range(count):
-                best = futures[k, i * n_actions]
-                for a in range(1, n_actions):
-                    best = max(best, futures[k, i * n_actions + a])
-                futures[k, i] = best
-            last = first
-        for a in range(n_actions):
-            out[k, a] = futures[k, a]
+        steps = rewards[k], ended[k], uncertainty[k], futures[k]
+        _value_one(*steps, discount, optimistic_value, n_actions, out[k])
+
+
+@njit(nogil=True, cache=True)
+def value_each(
+    rewards, ended, uncertainty, futures, starts, leaf_starts, discount, optimistic_value, n_actions, out
+):
+    """The same of trees that differ in their depth, as `grow_each` has them."""
+    for k in range(out.shape[0]):
+        first, last = starts[k], starts[k + 1]
+        steps = rewards[first:last], ended[first:last], uncertainty[first:last]
+        leaves = futures[leaf_starts[k] : leaf_starts[k + 1]]
+        _value_one(*steps, leaves, discount, optimistic_value, n_actions, out[k])
 
 
 @njit(nogil=True, cache=True)
@@ -120,4 +168,5 @@ def carry(
             next_counts[k, place] = counts[k, i] * (1.0 - unsure) * discount if alive else 0.0
             next_firsts[k, place] = firsts[k, i] if firsts[k, i] >= 0 else j
             next_worth[k, place] = -worth[j]
-            next_states[k, place] = states[k, j]
+            for q in range(states.shape[2]):
+                next_states[k, place, q] = states[k, j, q]

@@ -126,7 +126,7 @@ class Between(Lookahead):
             futures[:, 0] = self.q_function.value(firsts)
             return
         shape = (count, self._n_after)
-        applied[count:] = np.tile(self._after.controls, (count, 1))
+        applied[count:] = self._after.controls(len(applied) - count)
         tree = [rows[count:].reshape(*shape, -1) for rows in (parents, reached)]
         self._after.grow(firsts, (*tree, uncertainty[count:].reshape(shape), futures))
 

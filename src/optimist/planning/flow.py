@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
-from optimist.arrays import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.compiled.interpolation import follow
 from optimist.compiled.paths import displace
-from optimist.compiled.search import grow
+from optimist.compiled.search import grow_each
 from optimist.grid import Grid
 from optimist.planning.tables import require_uncertainty
 from optimist.steps import Step, Successors
@@ -25,6 +26,15 @@ from optimist.task import Task
 from optimist.threads import in_parts, shared
 
 SHARED = 8192  # nodes of trees that are worth more than one thread
+
+
+class Trees(NamedTuple):
+    """Trees of all sequences of actions, one behind the other, each as deep as it is."""
+
+    roots: FloatArray  # [n, d]
+    depths: IntArray  # [n]
+    starts: IntArray  # [n + 1], where each begins among the nodes of all, and where the last ends
+    leaf_starts: IntArray  # [n + 1], likewise among the leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,20 +127,21 @@ class Flow:
         """Of every action, interpolated.  [n, n_actions]"""
         return self._follow(states, (0, self.n_actions))[1]
 
-    def grow(self, roots: FloatArray, depth: int, values: FloatArray, out: tuple[FloatArray, ...]) -> None:
-        """Follow every sequence of `depth` actions from `roots` [n, d]; `values` are padded, of this grid.
+    def grow(self, trees: Trees, values: FloatArray, out: tuple[FloatArray, ...]) -> None:
+        """Follow every sequence of actions from every root; `values` are padded, of this grid.
 
-        `out` is what `planning.policy` makes a tree of: parents, states, uncertainty, futures.
+        `out` is what `planning.policy` makes trees of: parents, states, uncertainty, futures.
         """
 
         def some(rows: slice) -> None:
-            mine = (array[rows] for array in out)
-            grow(roots[rows], depth, self.geometry, values, self.strides, *mine)
+            ends = slice(rows.start, rows.stop + 1)
+            mine = trees.roots[rows], trees.depths[rows], trees.starts[ends], trees.leaf_starts[ends]
+            grow_each(*mine, self.geometry, values, self.strides, *out)
 
         if out[2].size < SHARED:
-            some(slice(None))
+            some(slice(0, len(trees.roots)))
         else:
-            in_parts(some, len(roots))
+            in_parts(some, len(trees.roots), trees.starts)
 
     def require_fits(self, task: Task) -> None:
         """Raise ValueError when it belongs to another kind of task."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from optimist.arrays import Actions, FloatArray, IntArray
 from optimist.compiled.interpolation import interpolate_many
-from optimist.compiled.search import value_backwards
+from optimist.compiled.search import value_each
 from optimist.grid import Grid
-from optimist.planning.flow import Flow
+from optimist.planning.flow import Flow, Trees
 from optimist.planning.leaving import Leaving
 from optimist.planning.tables import require_successors
 from optimist.steps import Step
@@ -122,6 +122,7 @@ class Lookahead:
     leaving: Leaving | None = None  # what lies beyond open sides
     noise_costs: FloatArray | None = None  # [n_padded], of being there with noise instead of exactly there
     _decided: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)  # by the state
+    _applied: list[FloatArray] = field(default_factory=lambda: [np.empty((0, 0))], init=False, repr=False)
     _others: dict[int, Lookahead] = field(default_factory=dict, init=False, repr=False)  # by their depth
 
     def __post_init__(self) -> None:
@@ -202,10 +203,17 @@ class Lookahead:
         """Nodes of a tree."""
         return sum(self.task.n_actions**level for level in range(1, self.depth + 1))
 
-    @cached_property
-    def controls(self) -> FloatArray:
-        """The control that leads to each node of a tree.  [n_tree, k]"""
-        return np.tile(self.task.controls, (self.n_tree // self.task.n_actions, 1))
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a state."""
+        return self.task.box.n_dims
+
+    def controls(self, count: int) -> FloatArray:
+        """The control that leads to each of so many nodes of trees, one behind the other.  [count, k]"""
+        known = self._applied[0]
+        if len(known) < count:
+            known = self._applied[0] = np.tile(self.task.controls, (-(-count // self.task.n_actions), 1))
+        return known[:count]
 
 
 class _Recalled:
@@ -245,48 +253,66 @@ def decide(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[IntArray]:
 
 def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     """What sights that are `kin` see, each from its roots [n, d]."""
-    first, n_dims = asked[0][0], asked[0][1].shape[1]
-    task, grid, n_actions = first.task, first.q_function.grid, first.task.n_actions
-    counts = [len(roots) * sight.n_tree for sight, roots in asked]
-    ends = [len(roots) * n_actions**sight.depth for sight, roots in asked]
-    parents, states = np.empty((sum(counts), n_dims)), np.empty((sum(counts), n_dims))
-    unsure, futures = np.zeros(sum(counts)), np.empty(sum(ends))
-    rows, trees = _slices(counts), []
-    for (sight, roots), mine, last in zip(asked, rows, _slices(ends), strict=True):
-        shape, n_leaves = (len(roots), sight.n_tree), n_actions**sight.depth
-        places = (array[mine].reshape(*shape, n_dims) for array in (parents, states))
-        tree = (*places, unsure[mine].reshape(shape), futures[last].reshape(len(roots), n_leaves))
-        if isinstance(sight.step, Flow):
-            sight.step.grow(roots, sight.depth, sight.q_function.padded_values, tree)
-        else:
-            sight.grow(roots, tree)
-        trees.append(tree)
-    if first.leaving is not None:
-        for _, there, _, worth in trees:  # each alone: where a reward cannot be said, none of its batch is
-            reached = there[:, -worth.shape[1] :].reshape(-1, n_dims)
-            last_controls = np.tile(task.controls, (worth.size // n_actions, 1))
-            worth[:] = first.leaving.valued(grid, reached, last_controls, worth.reshape(-1)).reshape(
-                worth.shape
+    first, trees = asked[0][0], _trees(asked)
+    task, grid, n_actions, n_dims = first.task, first.q_function.grid, first.task.n_actions, first.n_dims
+    size = int(trees.starts[-1])
+    parents, states = np.empty((size, n_dims)), np.empty((size, n_dims))
+    unsure, futures = np.zeros(size), np.empty(trees.leaf_starts[-1])
+    rows, ends = _slices(trees.starts, asked), _slices(trees.leaf_starts, asked)
+    if isinstance(first.step, Flow):
+        first.step.grow(trees, first.q_function.padded_values, (parents, states, unsure, futures))
+    else:
+        for (sight, roots), mine, last in zip(asked, rows, ends, strict=True):
+            shape, n_leaves = (len(roots), sight.n_tree), n_actions**sight.depth
+            places = (array[mine].reshape(*shape, n_dims) for array in (parents, states))
+            sight.grow(
+                roots, (*places, unsure[mine].reshape(shape), futures[last].reshape(len(roots), n_leaves))
             )
+    if first.leaving is not None:
+        for (sight, roots), mine, last in zip(asked, rows, ends, strict=True):
+            # each alone: where a reward cannot be said, none of its batch is
+            worth = futures[last]
+            reached = states[mine].reshape(len(roots), sight.n_tree, n_dims)
+            reached = reached[:, sight.n_tree - n_actions**sight.depth :].reshape(-1, n_dims)
+            last_controls = np.tile(task.controls, (worth.size // n_actions, 1))
+            worth[:] = first.leaving.valued(grid, reached, last_controls, worth)
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
-    controls = [sight.controls for sight, roots in asked for _ in range(len(roots))]
-    applied = controls[0] if len(controls) == 1 else np.concatenate([first.controls[:0], *controls])
-    rewards, ended = task.rewards(parents, applied, states), task.terminal(states)
+    rewards, ended = task.rewards(parents, first.controls(size), states), task.terminal(states)
     if first.noise_costs is not None:
         rewards = rewards + ~ended * first.costs_at(states)
     counted = unsure if first.optimistic else np.zeros_like(unsure)
-    numbers, seen = (task.discount, task.optimistic_value, n_actions), []
-    for mine, (_, there, doubts, worth) in zip(rows, trees, strict=True):
-        q_values = np.empty((len(doubts), n_actions))
-        steps = (values[mine].reshape(doubts.shape) for values in (rewards, ended, counted))
-        value_backwards(*steps, worth, *numbers, q_values)
-        seen.append(Foresight(q_values, there[:, :n_actions], doubts[:, :n_actions]))
+    q_values = np.empty((len(trees.roots), n_actions))
+    numbers = task.discount, task.optimistic_value, n_actions
+    value_each(rewards, ended, counted, futures, trees.starts, trees.leaf_starts, *numbers, q_values)
+    seen, done = [], 0
+    for (sight, roots), mine in zip(asked, rows, strict=True):
+        shape, done = (len(roots), sight.n_tree), done + len(roots)
+        there, doubts = states[mine].reshape(*shape, n_dims), unsure[mine].reshape(shape)
+        q = q_values[done - len(roots) : done]
+        seen.append(Foresight(q, there[:, :n_actions], doubts[:, :n_actions]))
     return seen
 
 
-def _slices(counts: Sequence[int]) -> list[slice]:
-    """So many rows each, one after the other."""
-    return [slice(last - count, last) for count, last in zip(counts, accumulate(counts), strict=True)]
+def _trees(asked: Sequence[tuple[Lookahead, FloatArray]]) -> Trees:
+    """Of all sights, each from its roots."""
+    n_actions = asked[0][0].task.n_actions
+    if len(asked) == 1:
+        sight, roots = asked[0]
+        numbers = np.arange(len(roots) + 1)
+        depths = np.full(len(roots), sight.depth)
+        return Trees(roots, depths, numbers * sight.n_tree, numbers * n_actions**sight.depth)
+    counts = [len(roots) for _, roots in asked]
+    each = [(sight.depth, sight.n_tree, n_actions**sight.depth) for sight, _ in asked]
+    table = np.repeat(np.array(each).T, counts, axis=1)
+    ends = np.zeros((2, table.shape[1] + 1), dtype=np.intp)
+    np.cumsum(table[1:], axis=1, out=ends[:, 1:])
+    return Trees(np.concatenate([roots for _, roots in asked]), table[0], ends[0], ends[1])
+
+
+def _slices(starts: IntArray, asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[slice]:
+    """Where the trees of each sight are, all that has to be said being where every tree starts."""
+    ends = [0, *accumulate(len(roots) for _, roots in asked)]
+    return [slice(int(starts[begin]), int(starts[end])) for begin, end in pairwise(ends)]
 
 
 def affordable_depth(n_actions: int) -> int:
