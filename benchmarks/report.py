@@ -101,6 +101,8 @@ def _more(row: Result) -> dict[str, str]:
             continue
         if key.endswith("_mb"):
             cells[key.removesuffix("_mb").replace("_", " ")] = _megabytes(value)
+        elif key.endswith("_s"):
+            cells[key.removesuffix("_s").replace("_", " ")] = _seconds(value)
         else:
             cells[LABELS.get(key, key)] = _number(value)
     return cells

@@ -3,7 +3,7 @@
 `python -m benchmarks.noise totals --problems pendulum --noise 0.05 --seeds 5-9`. Parts:
 best, mean, totals, settled (our problems), estimate, sensors, read, unfiltered, uneven, misled (cliff,
 rocks), changed, stopped (stops, free), closed, sweep. Results go to results.json beside this file, one entry
-per measurement, as soon as it is there.
+per measurement, as soon as it is there; several may measure at the same time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from benchmarks.noise import runs, sensed, strangers
 
@@ -63,7 +65,8 @@ def main() -> None:
                     continue
                 said = PARTS[given.part](problem, share, seed)
                 print(name, json.dumps(said), flush=True)
-                FILE.write_text(json.dumps(results() | {name: said}, indent=1, sort_keys=True) + "\n")
+                with FileLock(FILE.with_suffix(".lock")):
+                    FILE.write_text(json.dumps(results() | {name: said}, indent=1, sort_keys=True) + "\n")
 
 
 main()
