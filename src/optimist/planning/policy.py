@@ -271,9 +271,8 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     if first.leaving is not None:
         for (sight, roots), mine, last in zip(asked, rows, ends, strict=True):
             # each alone: where a reward cannot be said, none of its batch is
-            worth = futures[last]
-            reached = states[mine].reshape(len(roots), sight.n_tree, n_dims)
-            reached = reached[:, sight.n_tree - n_actions**sight.depth :].reshape(-1, n_dims)
+            worth, n_inner = futures[last], sight.n_tree - n_actions**sight.depth
+            reached = states[mine].reshape(len(roots), sight.n_tree, n_dims)[:, n_inner:].reshape(-1, n_dims)
             last_controls = np.tile(task.controls, (worth.size // n_actions, 1))
             worth[:] = first.leaving.valued(grid, reached, last_controls, worth)
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
