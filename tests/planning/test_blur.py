@@ -233,3 +233,15 @@ def test_whoever_plans_in_expectation_keeps_away_from_the_cliff() -> None:
         falls[name] = (roll_out(task, step, made.sights, many, noise=noise).total_rewards <= -30.0).mean()
         assert made.expected is not None
     assert falls["expectation"] < 0.25 * falls["mean"]
+
+
+def test_noise_as_wide_as_the_box_is_refused() -> None:
+    task = Task(
+        box=Box([-1.0, 0.0], [1.0, 5.0]),
+        controls=np.array([-0.1, 0.1]),
+        reward=lambda states, _controls, _after: -np.abs(states[:, 0]),
+        discount=0.9,
+        optimistic_value=0.0,
+    )
+    with pytest.raises(ValueError, match=r"`noise` must be narrower than the box.*\[2\.0, 5\.0\]; got"):
+        plan(task, lambda states, controls: states, noise=[0.1, 1e10])

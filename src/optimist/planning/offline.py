@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from optimist.arrays import FloatArray
 from optimist.discretisation import Discretisation, Layout
-from optimist.given import array_of, require_callable, require_kind, whole
+from optimist.given import array_of, brief, require_callable, require_kind, whole
 from optimist.planning.backups import BackupName
 from optimist.planning.between import BENT, bend
 from optimist.planning.blur import require_noise
@@ -94,6 +94,11 @@ def plan(
     chooser = Chooser(task, discretisation, depth)
     shaking = None if noise is None else require_noise(noise, chooser.first().grid)
     shaking = shaking if shaking is not None and shaking.any() else None
+    if shaking is not None and (shaking > task.box.widths).any():
+        raise ValueError(
+            f"`noise` must be narrower than the box, whose widths are {task.box.widths.tolist()}; got "
+            f"{brief(noise)}."
+        )
 
     def attempt(layout: Layout) -> Planned:
         planner.require_fits(layout)
