@@ -152,6 +152,10 @@ LEAKS = {
         {"agents/agent.py": "from sys import modules\nmodules['optimist.systems']"},
         "optimist.agents.agent imports sys",
     ),
+    "by its address": (
+        {"models/drift.py": "from ctypes import CDLL"},
+        "optimist.models.drift imports ctypes",
+    ),
     "by the back door": (
         {"agents/agent.py": "def late(): return __import__('optimist.systems')"},
         "optimist.agents.agent uses __import__",

@@ -23,6 +23,7 @@ from optimist.planning.rehearsal import Expectation, Rehearsal, Starts, from_aro
 from optimist.planning.sights import Sights
 from optimist.steps import Dynamics, Step, Successors
 from optimist.task import Task
+from optimist.threads import shared
 from optimist.transitions import Transitions
 
 DRAW_STREAM = 0x647277  # purpose number of the random streams that draw possible models
@@ -230,15 +231,21 @@ def flow_of(model: Model, grid: Grid, task: Task | None = None) -> Flow:
     """
     next_states, uncertainty = model.predict_on(grid)
     assert uncertainty is not None
-    low, high, widths = grid.box.low, grid.box.high, grid.box.widths
-    finite = np.isfinite(next_states)
-    next_states = np.clip(next_states, low - widths, high + widths)
-    if not finite.all():
-        sound = np.asarray(finite.all(axis=2))
-        nodes = np.broadcast_to(grid.nodes, next_states.shape)
-        next_states = np.where(sound[:, :, np.newaxis], next_states, nodes)
+    bounds = grid.box.low - grid.box.widths, grid.box.high + grid.box.widths
+    near, sound = np.empty_like(next_states), np.ones(uncertainty.shape, dtype=np.bool_)
+
+    def tidy(action: int) -> None:
+        found = next_states[action]
+        np.clip(found, *bounds, out=near[action])
+        finite = np.isfinite(found)
+        if not finite.all():
+            sound[action] = finite.all(axis=1)
+            near[action] = np.where(sound[action][:, np.newaxis], near[action], grid.nodes)
+
+    shared(tidy, range(len(next_states)))
+    if not sound.all():
         uncertainty = np.where(sound, uncertainty, 1.0)
     unseen = None if task is None else task.unseen(grid.nodes)
     if unseen is not None:
         uncertainty = np.maximum(uncertainty, unseen)
-    return Flow.of(grid, Successors(next_states, uncertainty))
+    return Flow.of(grid, Successors(near, uncertainty))

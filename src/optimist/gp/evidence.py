@@ -12,12 +12,10 @@ floor, since the systems are deterministic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, lapack
 
 from optimist.arrays import FloatArray
 from optimist.gp.covariance import (
@@ -28,6 +26,7 @@ from optimist.gp.covariance import (
     n_parameters,
     pull_back,
 )
+from optimist.gp.lapack import cholesky_of, inverted, solved
 
 # logarithms: mean and standard deviation of the prior, lower and upper bound
 SIGNAL = (0.0, 2.0, -4.0, 6.0)
@@ -110,14 +109,14 @@ def log_evidence(
         total += slope * (features @ features.T)
     total[np.diag_indices(n)] += noise
     try:
-        factor = cholesky(total, lower=True, overwrite_a=True, check_finite=False)
+        factor = cholesky_of(total)
     except np.linalg.LinAlgError:
         return -np.inf, np.zeros_like(parameters)
-    alpha = cho_solve((factor, True), targets, check_finite=False)
+    alpha = solved(factor, targets)
     log_determinant = 2.0 * np.log(np.diag(factor)).sum()
     value = -0.5 * (targets @ alpha + log_determinant + n * np.log(2.0 * np.pi))
     # 1/2 (a a^T - K^-1) of RW Eq. 5.9 as half + half^T: LAPACK gives one triangle of the inverse
-    half, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    half = inverted(factor)
     half[np.diag_indices(n)] *= 0.5
     half *= -0.5
     half += 0.25 * np.outer(alpha, alpha).T
@@ -150,22 +149,46 @@ def fit_hyperparameters(
     `linear`: with a trend besides. Of every transition there are so many `copies` among the points.
     """
     data = _Data(features, targets, axes, metric, linear)
+    objective = _Objective(data)
     starts = [default_parameters(metric, axes, linear=linear)]
     if warm_start is not None and len(targets) > FEW:  # few say where to begin, much more quickly
         rows = np.linspace(0, len(targets) - 1, FEW).astype(np.intp)
-        rough = _search(replace(data, features=features[rows], targets=targets[rows]), starts[0])
-        starts = [min(warm_start, rough.parameters, starts[0], key=lambda start: _objective(data)(start)[0])]
+        rough = _search(_Objective(replace(data, features=features[rows], targets=targets[rows])), starts[0])
+        starts = [min(warm_start, rough.parameters, starts[0], key=lambda start: objective(start)[0])]
     elif warm_start is not None:
         starts.insert(0, warm_start)
-    found = max((_search(data, start) for start in starts), key=lambda fit: fit.log_posterior)
+    found = max((_search(objective, start) for start in starts), key=lambda fit: fit.log_posterior)
     if found.parameters[2] < NOISE[3] - AT_BOUND or len(targets) < copies * MANY:
         return found
-    wide = [_search(data, start, most_noise=MOST_NOISE) for start in (found.parameters, starts[-1])]
+    wide = [_search(objective, start, most_noise=MOST_NOISE) for start in (found.parameters, starts[-1])]
     return max((found, *wide), key=lambda fit: fit.log_posterior)
 
 
-def _search(data: _Data, start: FloatArray, *, most_noise: float | None = None) -> Fit:
-    priors, objective = _priors(data), _objective(data)
+class _Objective:
+    """Minus the logarithm of evidence times priors, and its gradient. What was asked before is remembered."""
+
+    def __init__(self, data: _Data) -> None:
+        self.data, self.priors = data, _priors(data)
+        self._known: dict[bytes, tuple[float, FloatArray]] = {}
+
+    def evidence(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """See `log_evidence`."""
+        key, data = parameters.tobytes(), self.data
+        if key not in self._known:
+            asked = data.features, data.targets, parameters, data.metric, data.axes
+            self._known[key] = log_evidence(*asked)
+        return self._known[key]
+
+    def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self.evidence(parameters)
+        if not np.isfinite(value):
+            return TOO_UNLIKELY, np.zeros_like(parameters)
+        deviations = (parameters - self.priors[:, 0]) / self.priors[:, 1]
+        return -value + 0.5 * float(deviations @ deviations), -gradient + deviations / self.priors[:, 1]
+
+
+def _search(objective: _Objective, start: FloatArray, *, most_noise: float | None = None) -> Fit:
+    data, priors = objective.data, objective.priors.copy()
     if most_noise is not None:
         priors[2, 3] = most_noise
     bounds = list(zip(priors[:, 2], priors[:, 3], strict=True))
@@ -176,29 +199,14 @@ def _search(data: _Data, start: FloatArray, *, most_noise: float | None = None) 
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ITERATIONS}
     )
     best = found.x if found.fun <= objective(start)[0] else start
-    evidence, _ = log_evidence(data.features, data.targets, best, data.metric, data.axes)
     return Fit(
         hyperparameters=unpack(best, data.metric, data.axes),
         parameters=best,
-        log_evidence=evidence,
+        log_evidence=objective.evidence(best)[0],
         log_posterior=-objective(best)[0],
         n_points=len(data.targets),
         iterations=int(found.nit),
     )
-
-
-def _objective(data: _Data) -> Callable[[FloatArray], tuple[float, FloatArray]]:
-    """Minus the logarithm of evidence times priors, and its gradient."""
-    priors = _priors(data)
-
-    def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = log_evidence(data.features, data.targets, parameters, data.metric, data.axes)
-        if not np.isfinite(value):
-            return TOO_UNLIKELY, np.zeros_like(parameters)
-        deviations = (parameters - priors[:, 0]) / priors[:, 1]
-        return -value + 0.5 * float(deviations @ deviations), -gradient + deviations / priors[:, 1]
-
-    return objective
 
 
 def _priors(data: _Data) -> FloatArray:
