@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimist.arrays import FloatArray
-from optimist.gp.covariance import Hyperparameters, covariance, squares
+from optimist.compiled.cholesky import decompose
+from optimist.gp.covariance import Hyperparameters, squares
 
 MAX_BASIS = 1000
 TOLERANCE = 1e-2
@@ -42,23 +43,11 @@ def choose_basis(
     """Pivots among the rows of `features` [n, p]."""
     n = len(features)
     limit = min(max_basis, n)
-    factor = np.zeros((n, limit), order="F")
-    pivots = np.empty(limit, dtype=np.int64)
     residuals, projected = hyper.prior_at(squares(features)), features @ hyper.projection
     threshold = max(tolerance * hyper.noise_variance, ROUNDING * float(residuals.max(initial=0.0)))
-    m = 0
-    while m < limit:
-        pivot = int(residuals.argmax())
-        if residuals[pivot] <= threshold and m > 0:
-            break
-        column = covariance(features, features[pivot : pivot + 1], hyper, projected)[:, 0]
-        column -= factor[:, :m] @ factor[pivot, :m]
-        column /= np.sqrt(residuals[pivot])
-        column[pivots[:m]] = 0.0  # exactly explained already; keeps the triangle free of rounding
-        factor[:, m] = column
-        pivots[m] = pivot
-        residuals -= column**2
-        residuals[pivot] = 0.0
-        m += 1
+    pivots, columns = np.empty(limit, dtype=np.int64), np.zeros((limit, n))
+    variances = hyper.signal_variance, hyper.bias_variance, hyper.slope_variance
+    given = (np.ascontiguousarray(array, dtype=np.float64) for array in (features, projected))
+    m = decompose(*given, tuple(map(float, variances)), threshold, residuals, pivots, columns)
     largest = float(max(residuals.max(), 0.0))
-    return Basis(pivots[:m].copy(), factor[:, :m], largest, cut=m == max_basis and largest > threshold)
+    return Basis(pivots[:m].copy(), columns[:m].T, largest, cut=m == max_basis and largest > threshold)

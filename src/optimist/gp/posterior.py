@@ -22,7 +22,6 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from optimist.arrays import BoolArray, FloatArray
-from optimist.compiled.process import predict_rows
 from optimist.gp.basis import Basis
 from optimist.gp.covariance import Hyperparameters, covariance, squares
 from optimist.gp.inputs import Inputs
@@ -31,7 +30,6 @@ BLOCK = 8192
 FIRST_JITTER = 1e-12  # relative to the mean diagonal; ten times more at every further attempt
 MAX_ATTEMPTS = 12
 MOST_REDUCED = 300  # basis points that variances are found with
-NONE = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,40 +72,21 @@ class Posterior:
         """The basis under the unit metric.  [m, r]"""
         return np.ascontiguousarray(self.basis @ self.hyperparameters.projection)
 
-    def at_points(
-        self,
-        inputs: Inputs,
-        points: FloatArray,
-        *,
-        with_variance: bool,
-        asked: BoolArray | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """`predict` at a few raw points [n, k], compiled; the second may be left out, empty.  [n], [n]
-
-        Where it is not `asked` for [n] it is the prior's.
-        """
+    def process(self, inputs: Inputs) -> tuple[FloatArray | BoolArray | float, ...]:
+        """What compiled loops over raw points need of it, in their order: `compiled.process`."""
         hyper = self.hyperparameters
-        mean, explained = np.empty(len(points)), np.zeros(len(points) if with_variance else 0)
-        lengths = np.empty(len(points))
-        predict_rows(
-            np.ascontiguousarray(points, dtype=np.float64),
+        variances = hyper.signal_variance, hyper.bias_variance, hyper.slope_variance
+        return (
             inputs.centres,
             inputs.scales,
             inputs.periodic,
             hyper.projection,
             self.projected,
             self.weights,
-            float(hyper.signal_variance),
-            float(hyper.bias_variance),
-            float(hyper.slope_variance),
+            *map(float, variances),
             self.basis,
-            self.reduction if with_variance else NONE,
-            np.ones(len(points), dtype=np.bool_) if asked is None else asked,
-            mean,
-            explained,
-            lengths,
+            self.reduction,
         )
-        return mean, bounded_variance(explained, hyper.prior_at(lengths)) if with_variance else explained
 
 
 def bounded_variance(explained: FloatArray, prior: FloatArray) -> FloatArray:

@@ -38,7 +38,7 @@ from optimist.models.jolts import Jolts, learn_jolts
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.mirrors import Mirror
 from optimist.models.model import Arrays, Document, Model, ModelSettings, Packed
-from optimist.models.regressor import NOISE_DEVIATIONS, Regressor, RegressorSettings
+from optimist.models.regressor import NOISE_DEVIATIONS, Regressor, RegressorSettings, moves
 from optimist.models.sensing import Slopes, ToldApart, told_apart
 from optimist.models.stops import Stop, reaches
 from optimist.models.uneven import Uneven, find_uneven
@@ -91,7 +91,7 @@ class GPDynamics:
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
-            next_states[rows] += np.column_stack([regressor.mean(points) for regressor in regressors])
+            next_states[rows] += moves(regressors, points)
         return next_states
 
     def predict_drawn(self, states: FloatArray, controls: FloatArray, draws: FloatArray) -> FloatArray:
@@ -107,10 +107,7 @@ class GPDynamics:
         controls = np.broadcast_to(controls, (len(states), self.controls.shape[1]))
         next_states = np.array(states, dtype=np.float64)
         for regressors, rows, points in self._shares(states, controls):
-            errs = np.asarray(draws[rows].any(axis=1))
-            for axis, regressor in enumerate(regressors):
-                mean, deviation = regressor.mean_and_deviation(points, errs)
-                next_states[rows, axis] += mean + draws[rows, axis] * deviation
+            next_states[rows] += moves(regressors, points, draws[rows])
         return next_states
 
     def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from optimist.arrays import BoolArray, FloatArray
+from optimist.arrays import FloatArray
+from optimist.compiled.process import move_together
 from optimist.discretisation import Count
 from optimist.documents import Settings
 from optimist.gp.basis import choose_basis
@@ -67,17 +70,7 @@ class Regressor:
 
     def mean(self, points: FloatArray) -> FloatArray:
         """Displacement alone, at a few raw inputs [n, k].  [n]"""
-        return self._in_raw_units(self.posterior.at_points(self.inputs, points, with_variance=False)[0])
-
-    def mean_and_deviation(
-        self, points: FloatArray, asked: BoolArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Displacement and its standard deviation, in its units, at a few raw inputs [n, k].  [n], [n]
-
-        Where the latter is not `asked` for [n] it says what is expected before anything was seen.
-        """
-        mean, variance = self.posterior.at_points(self.inputs, points, with_variance=True, asked=asked)
-        return self._in_raw_units(mean), np.sqrt(variance) * self.target_scale
+        return moves((self,), points)[:, 0]
 
     def predict_on(
         self, grid: Grid, control: FloatArray | None, *, with_variance: bool = True
@@ -139,6 +132,27 @@ class Regressor:
         mean *= self.target_scale
         mean += self.target_mean
         return mean
+
+    @cached_property
+    def process(self) -> tuple[object, ...]:
+        """What compiled loops need of it: all arrays alike, wherever they come from."""
+        parts = (
+            np.require(part, requirements=["C", "W"]) if isinstance(part, np.ndarray) else part
+            for part in self.posterior.process(self.inputs)
+        )
+        return tuple(parts), float(self.target_mean), float(self.target_scale)
+
+
+def moves(regressors: Sequence[Regressor], points: FloatArray, draws: FloatArray | None = None) -> FloatArray:
+    """Displacements at raw inputs [n, k], the same for all; off by `draws` [n, d] standard deviations.
+
+    [n, d]. Rehearsals ask for a few at every step: a single call of compiled loops.
+    """
+    moved = np.empty((len(points), len(regressors)))
+    processes = tuple(regressor.process for regressor in regressors)
+    errors = np.empty((0, len(regressors))) if draws is None else np.require(draws, np.float64, ["C", "W"])
+    move_together(np.require(points, np.float64, ["C", "W"]), errors, processes, moved)
+    return moved
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -141,7 +141,6 @@ class Lookahead:
 
         Rehearsals go the same way again and again: what was decided for a few states is remembered.
         """
-        states = self.q_function.grid.checked(states)
         if len(states) > FEW:
             return np.asarray(self(states).argmax(axis=1))
         return decide([(self, states)])[0]
@@ -162,7 +161,10 @@ class Lookahead:
 
     def foresee(self, states: FloatArray) -> Foresight:
         """The same with the first step of every sequence."""
-        states = self.q_function.grid.checked(states)
+        return self._foreseen(self.q_function.grid.checked(states))
+
+    def _foreseen(self, states: FloatArray) -> Foresight:
+        """The same of states that were checked."""
         size = max(1, BLOCK // self.n_tree)
         if len(states) <= size:
             return self._search(states)
@@ -220,8 +222,9 @@ class _Recalled:
     """What a sight remembers of some states, and what it does not."""
 
     def __init__(self, sight: Lookahead, states: FloatArray) -> None:
-        self.sight, self.keys = sight, [state.tobytes() for state in states]
-        self.actions = [sight._decided.get(key) for key in self.keys]
+        whole, width = states.tobytes(), states.itemsize * states.shape[1]
+        self.sight, self.keys = sight, [whole[at : at + width] for at in range(0, len(whole), width)]
+        self.actions = list(map(sight._decided.get, self.keys))
         self.rows = [row for row, action in enumerate(self.actions) if action is None]
         self.new = states if len(self.rows) == len(states) else states[self.rows]
 
@@ -247,18 +250,19 @@ def decide(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[IntArray]:
             one.add(found.q_values)
     else:
         for one in new:
-            one.add(one.sight(one.new))
+            one.add(one.sight._foreseen(one.new).q_values)
     return [np.array(one.actions, dtype=np.intp) for one in recalled]
 
 
 def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     """What sights that are `kin` see, each from its roots [n, d]."""
-    first, trees = asked[0][0], _trees(asked)
+    first = asked[0][0]
     task, grid, n_actions, n_dims = first.task, first.q_function.grid, first.task.n_actions, first.n_dims
-    size = int(trees.starts[-1])
+    forest = _forest(n_actions, tuple((sight.depth, len(roots)) for sight, roots in asked))
+    roots = asked[0][1] if len(asked) == 1 else np.concatenate([roots for _, roots in asked])
+    trees, rows, ends, size = Trees(roots, *forest.trees), forest.rows, forest.ends, forest.size
     parents, states = np.empty((size, n_dims)), np.empty((size, n_dims))
-    unsure, futures = np.zeros(size), np.empty(trees.leaf_starts[-1])
-    rows, ends = _slices(trees.starts, asked), _slices(trees.leaf_starts, asked)
+    unsure, futures = np.zeros(size), np.empty(forest.n_leaves)
     if isinstance(first.step, Flow):
         first.step.grow(trees, first.q_function.padded_values, (parents, states, unsure, futures))
     else:
@@ -292,26 +296,27 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     return seen
 
 
-def _trees(asked: Sequence[tuple[Lookahead, FloatArray]]) -> Trees:
-    """Of all sights, each from its roots."""
-    n_actions = asked[0][0].task.n_actions
-    if len(asked) == 1:
-        sight, roots = asked[0]
-        numbers = np.arange(len(roots) + 1)
-        depths = np.full(len(roots), sight.depth)
-        return Trees(roots, depths, numbers * sight.n_tree, numbers * n_actions**sight.depth)
-    counts = [len(roots) for _, roots in asked]
-    each = [(sight.depth, sight.n_tree, n_actions**sight.depth) for sight, _ in asked]
-    table = np.repeat(np.array(each).T, counts, axis=1)
-    ends = np.zeros((2, table.shape[1] + 1), dtype=np.intp)
-    np.cumsum(table[1:], axis=1, out=ends[:, 1:])
-    return Trees(np.concatenate([roots for _, roots in asked]), table[0], ends[0], ends[1])
+class _Forest(NamedTuple):
+    """Where the trees of some sights lie, one behind the other."""
+
+    trees: tuple[IntArray, IntArray, IntArray]  # as `Trees` has them but for their roots
+    rows: list[slice]  # of each sight
+    ends: list[slice]  # the same of leaves
+    size: int
+    n_leaves: int
 
 
-def _slices(starts: IntArray, asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[slice]:
-    """Where the trees of each sight are, all that has to be said being where every tree starts."""
-    ends = [0, *accumulate(len(roots) for _, roots in asked)]
-    return [slice(int(starts[begin]), int(starts[end])) for begin, end in pairwise(ends)]
+@lru_cache(maxsize=1024)
+def _forest(n_actions: int, sights: tuple[tuple[int, int], ...]) -> _Forest:
+    """Of `sights`, each so deep, from so many roots. Rehearsals ask for the same again and again."""
+    depths = np.repeat([depth for depth, _ in sights], [count for _, count in sights])
+    leaves = n_actions**depths
+    sizes = np.array([sum(n_actions**level for level in range(1, depth + 1)) for depth in depths])
+    starts, leaf_starts = (np.append(0, np.cumsum(counts)).astype(np.intp) for counts in (sizes, leaves))
+    parts = list(pairwise(accumulate((count for _, count in sights), initial=0)))
+    rows, ends = ([slice(int(of[a]), int(of[b])) for a, b in parts] for of in (starts, leaf_starts))
+    trees = depths.astype(np.intp), starts, leaf_starts
+    return _Forest(trees, rows, ends, int(starts[-1]), int(leaf_starts[-1]))
 
 
 def affordable_depth(n_actions: int) -> int:

@@ -39,22 +39,21 @@ class Begun:
 
     sights: tuple[QFunction | Lookahead, ...]
     which: IntArray  # [n_episodes]
+    _known: dict[bytes, dict[int, IntArray]] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, states: FloatArray, episodes: IntArray) -> Actions:
         """Actions in `states` [n, d] of `episodes` [n].  [n]"""
-        which = self.which[episodes]
-        numbers: list[int] = np.unique(which).tolist()
-        if len(numbers) == 1:
-            return self.sights[numbers[0]].greedy(states)
-        rows = {number: which == number for number in numbers}
+        rows = self._rows(episodes)
+        if len(rows) == 1:
+            return self.sights[next(iter(rows))].greedy(states)
         found: dict[int, Actions] = {}
         kin: dict[object, list[tuple[int, Lookahead]]] = {}
-        for number in numbers:
+        for number, mine in rows.items():
             sight = self.sights[number]
-            if type(sight) is Lookahead and rows[number].sum() <= FEW:
+            if type(sight) is Lookahead and len(mine) <= FEW:
                 kin.setdefault(sight.kin, []).append((number, sight))
             else:
-                found[number] = sight.greedy(states[rows[number]])
+                found[number] = sight.greedy(states[mine])
         for some in kin.values():
             decided = decide([(sight, states[rows[number]]) for number, sight in some])
             found.update(zip((number for number, _ in some), decided, strict=True))
@@ -64,6 +63,15 @@ class Begun:
                 actions = np.empty((len(states), chosen.shape[1]))
             actions[rows[number]] = chosen
         return actions
+
+    def _rows(self, episodes: IntArray) -> dict[int, IntArray]:
+        """Which of `episodes` [n] have each of the sights; mostly they are the same as before."""
+        key = episodes.tobytes()
+        if key not in self._known:
+            which = self.which[episodes]
+            self._known.clear()
+            self._known[key] = {int(number): np.flatnonzero(which == number) for number in np.unique(which)}
+        return self._known[key]
 
 
 def _sights_of(made: Planned, *, far: bool) -> tuple[QFunction | Lookahead, ...]:
