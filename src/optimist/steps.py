@@ -39,7 +39,7 @@ Imagined = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
 
 
 NOISE_STREAM = 0x6E6F69  # purpose number of the random streams that noise is drawn from
-REPEATS = 4  # paths from each start, each with noise of its own
+REPEATS = 16  # paths from each start, each with noise of its own
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from optimist.planning import Flow, Lookahead, Planner, QFunction
 from optimist.planning.beam import Beam
 from optimist.planning.leaving import Leaving
 from optimist.planning.sights import MOST_STEPS, Sights
-from optimist.steps import imagined_through, known
+from optimist.steps import imagined_through, known, shaken
 from tests.naive.beam import best_of_beam
 from tests.planning.cases import anything, states_around, task_on
 from tests.planning.test_sights import BOX, TASK, swing
@@ -74,15 +74,6 @@ def test_outside_of_an_open_side_it_counts_what_leaving_does() -> None:
     np.testing.assert_allclose(wide(roots), tree(roots), atol=1e-12)
 
 
-def test_noise_costs_what_it_costs_the_tree() -> None:
-    tree = searching(2, optimistic=False)
-    grid = tree.q_function.grid
-    tree = replace(tree, noise_costs=grid.pad(np.random.default_rng(0).normal(size=grid.n_nodes)))
-    roots = states_around(grid, 30)
-    wide = replace(Beam.like(tree), width=3**4, levels=4)
-    np.testing.assert_allclose(wide(roots), tree(roots), atol=1e-12)
-
-
 @pytest.mark.parametrize(("max_steps", "offered"), [(MOST_STEPS, True), (MOST_STEPS + 1, False)])
 def test_it_is_a_sight_where_episodes_are_short(max_steps: int, offered: bool) -> None:
     task = replace(TASK, max_steps=max_steps)
@@ -92,3 +83,12 @@ def test_it_is_a_sight_where_episodes_are_short(max_steps: int, offered: bool) -
     sights = Sights.of(made, imagined_through(swing)).sights
     assert isinstance(sights[-1], Beam) == offered
     assert not isinstance(Sights.of(made, imagined_through(swing), far=False).sights[-1], Beam)
+
+
+def test_with_noise_nobody_looks_so_far() -> None:
+    layout = Layout(Grid.uniform(BOX, [9, 9]))
+    flow = Flow.through(layout.grid, known(swing, TASK.controls), TASK.n_actions)
+    made = Planner(TASK).plan(flow, layout, noise=np.array([0.05, 0.1]))
+    sights = Sights.of(made, shaken(imagined_through(swing), made.noise)).sights
+    assert len(sights) > 1
+    assert not any(isinstance(sight, Beam) for sight in sights)

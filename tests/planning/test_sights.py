@@ -14,8 +14,8 @@ from optimist.grid import Grid
 from optimist.planning import Planned, Planner, rehearse, roll_out
 from optimist.planning.policy import Lookahead, QFunction, affordable_depth
 from optimist.planning.rehearsal import Starts
-from optimist.planning.sights import MOST_SIGHTS, Sights, remembered
-from optimist.steps import imagined_through, known
+from optimist.planning.sights import MANY, MOST_SIGHTS, Sights, remembered
+from optimist.steps import Noisy, imagined_through, known, shaken
 from optimist.task import Task
 from tests.naive.episodes import episode
 
@@ -199,3 +199,31 @@ def test_the_sight_of_a_policy_can_be_changed_and_nothing_else(made: Planned) ->
     assert isinstance(policy, Lookahead)
     assert policy.looking(policy.depth) is policy
     np.testing.assert_array_equal(policy.looking(2)(STARTS), replace(policy, depth=2)(STARTS))
+
+
+def test_who_was_lucky_with_little_noise_is_tried_with_more() -> None:
+    """One control never fails; the other earns more, unless noise is larger than in all the first tries."""
+    shaking = Noisy(lambda states, controls, rows: np.zeros_like(states), np.ones(1))
+    most = np.abs(shaking.noise_of(0)).max()
+    assert (np.abs(replace(shaking, seed=1, repeats=MANY).noise_of(0)) > most).any()
+
+    def paid(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        falls = np.abs(next_states[:, 0]) > most
+        return np.where(controls[:, 0] > 0.0, np.where(falls, -100.0, 0.0), -0.5)
+
+    task = Task(Box([-9.0], [9.0]), [0.0, 1.0], paid, 0.9, 0.0, max_steps=1)
+    grid = Grid.uniform(task.box, [3])
+    safe, risky = (QFunction(grid, np.tile(values, (3, 1))) for values in ([1.0, 0.0], [0.0, 1.0]))
+    start = Starts.alike(np.zeros((1, 1)))
+    assert rehearse(task, risky, shaking, start).total > rehearse(task, safe, shaking, start).total
+    assert Sights(task, (safe, risky), shaking).best_from(start.states).tolist() == [0]
+    assert Sights(task, (risky, safe), shaking).best_from(start.states).tolist() == [1]
+
+
+def test_with_noise_the_few_best_from_each_start_go_on(made: Planned) -> None:
+    """Of each start its own few: the same as if every start were alone."""
+    noisy = Planner(TASK).plan(known(swing, TASK.controls), made.layout, noise=np.array([0.1, 0.3]))
+    sights = Sights.of(noisy, shaken(imagined_through(swing), noisy.noise))
+    alone = [int(Sights.of(noisy, sights.imagined).best_from(start[np.newaxis])[0]) for start in STARTS[:4]]
+    assert sights.best_from(STARTS[:4]).tolist() == alone
+    assert len(set(alone)) > 1

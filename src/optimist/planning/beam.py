@@ -2,7 +2,7 @@
 
 All sequences of four of five actions are 625, of ten nearly ten million. A beam carries the states that
 promise most, what was earned on the way and what the plan says follows, from level to level: ten levels of 32
-states follow 1,600 steps where trying four follows 780.
+states follow 1,600 steps where trying four follows 780. It follows the mean: with noise there is none.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ class Beam(Lookahead):
             other.q_function,
             optimistic=other.optimistic,
             leaving=other.leaving,
-            noise_costs=other.noise_costs,
         )
 
     @property
@@ -110,8 +109,6 @@ class Beam(Lookahead):
             futures = self.leaving.valued(grid, reached, controls, futures)
             unsure = unsure * (1.0 - self.leaving.shares(grid, parents))
         rewards, ended = task.rewards(parents, controls, reached), task.terminal(reached)
-        if self.noise_costs is not None:
-            rewards = rewards + ~ended * self.costs_at(reached)
         shape = (count, m * n_actions)
         return _Steps(
             reached.reshape(*shape, n_dims),

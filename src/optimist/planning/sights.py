@@ -10,7 +10,7 @@ model says that it earns no less than any of them throughout.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,13 +24,14 @@ from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned
 from optimist.planning.policy import FEW, Acting, Lookahead, Policy, QFunction, decide
 from optimist.planning.rehearsal import Starts, imagine
-from optimist.steps import Imagined
+from optimist.steps import Imagined, Noisy
 from optimist.task import Task
 
 MOST_SIGHTS = 6
 MOST_STEPS = 200  # of an episode: a decision by a beam takes ten times as long as one by a tree
 MOST_PLANS = 4  # whose sights are tried together
 MOST_REMEMBERED = 1024  # starts
+FINALISTS, MANY = 3, 64  # sights that are tried once more with noise, and how often
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,8 @@ def _sights_of(made: Planned, *, far: bool) -> tuple[QFunction | Lookahead, ...]
         return (policy,)
     depths = range(policy.depth, max(0, policy.depth - MOST_SIGHTS), -1)
     sights = tuple(policy.looking(depth) for depth in depths)
-    listed = type(policy) is Lookahead and isinstance(policy.step, Flow)
+    # with noise nothing goes as far as a beam looks
+    listed = type(policy) is Lookahead and isinstance(policy.step, Flow) and policy.noise_costs is None
     if far and listed and policy.depth < LEVELS and made.task.imagined_steps <= MOST_STEPS:
         return (*sights, Beam.like(policy))
     return sights
@@ -156,7 +158,19 @@ class Sights:
         everywhere = np.tile(starts, (len(self.sights), 1))
         trying = Begun(self.sights, np.repeat(np.arange(len(self.sights)), len(starts)))
         heard = imagine(self.task, trying, self.imagined, Starts.alike(everywhere), self._worse)
-        best: list[int] = heard.totals.reshape(len(self.sights), len(starts)).argmax(axis=0).tolist()
+        totals = heard.totals.reshape(len(self.sights), len(starts))
+        best: list[int] = totals.argmax(axis=0).tolist()
+        return best if not isinstance(self.imagined, Noisy) else self._best_of_few(starts, totals)
+
+    def _best_of_few(self, starts: FloatArray, totals: FloatArray) -> list[int]:
+        """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on."""
+        assert isinstance(self.imagined, Noisy)
+        few = np.argsort(-totals, axis=0, kind="stable")[:FINALISTS]  # [few, n]
+        trying = Begun(self.sights, few.reshape(-1))
+        more = replace(self.imagined, repeats=MANY, seed=self.imagined.seed + 1)
+        heard = imagine(self.task, trying, more, Starts.alike(np.tile(starts, (len(few), 1))))
+        chosen = heard.totals.reshape(few.shape).argmax(axis=0)
+        best: list[int] = few[chosen, np.arange(len(starts))].tolist()
         return best
 
     def _worse(self, totals: FloatArray, over: BoolArray) -> BoolArray:
