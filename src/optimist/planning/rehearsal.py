@@ -98,23 +98,25 @@ def imagine(
             break
         which = going if noisy is None else going % len(starts.states)
         controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, which)
-        acted = np.isfinite(controls).all(axis=1)
-        controls = np.where(acted[:, np.newaxis], controls, task.controls[-1])
+        acted = np.isfinite(controls)
+        if not acted.all():
+            controls = np.where(acted.all(axis=1)[:, np.newaxis], controls, task.controls[-1])
         with np.errstate(all="ignore"):
             after = imagined(states, controls, which)
             if noisy is not None:
                 after = box.wrap(after + noisy.astray(number, going // len(starts.states), states))
-            sound = acted & (np.abs(after - box.low) <= far).all(axis=1)  # what is not finite is not
-            if not sound.all():
+            near = np.abs(after - box.low) <= far  # what is not finite is not
+            if not (near.all() and acted.all()):
+                sound = acted.all(axis=1) & near.all(axis=1)
                 totals[going[~sound]] = -np.inf
                 going, states, controls, after = going[sound], states[sound], controls[sound], after[sound]
                 if not going.size:
                     break
             earned = by_rows(task.rewards, -np.inf, states, controls, after)
             sums = totals[going] + earned
-        sums[sums == np.inf] = -np.inf  # nor is a sum that overflows good for anything
-        totals[going], said = sums, sums > -np.inf
-        if not said.all():
+        totals[going], said = sums, np.isfinite(sums)
+        if not said.all():  # nor is a sum that overflows good for anything
+            totals[going[~said]] = -np.inf
             going, after = going[said], after[said]
         seen.append(after)
         path += [after[0]] if going.size and going[0] == 0 else []

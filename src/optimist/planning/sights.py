@@ -175,6 +175,8 @@ class Sights:
 
     def _worse(self, totals: FloatArray, over: BoolArray) -> BoolArray:
         """Which need not be gone on with: another sight was better from the same start.  [n_sights * n]"""
+        if not over.any():
+            return over
         by_sight, ends = totals.reshape(len(self.sights), -1), over.reshape(len(self.sights), -1)
         best = np.where(ends, by_sight, -np.inf).max(axis=0)
         return np.asarray((by_sight < best).reshape(-1))
