@@ -411,7 +411,7 @@ def test_an_environment_with_continuous_actions_is_refused_with_advice() -> None
     assert learner.learn(2).num_timesteps == 2  # in the environment it has
 
 
-@pytest.mark.parametrize("space", [gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(3, start=1)])
+@pytest.mark.parametrize("space", [gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(4, start=1)])
 def test_an_environment_with_other_actions_is_refused(space: gymnasium.spaces.Discrete) -> None:
     with pytest.raises(ValueError, match=r"must have 3 numbered actions, one per control; got Discrete"):
         GPRMax(Spot(action_space=space), task=made().task)

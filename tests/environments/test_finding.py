@@ -141,3 +141,32 @@ def test_what_cannot_be_learned_is_refused_in_one_sentence(space: spaces.Space[A
         find(Shown(space, lambda random: random.normal(size=space.shape)))
     assert "optimist.find(env, state=" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+class Counted(Shown):
+    """Takes the numbers of its own space, and no others."""
+
+    def __init__(self, start: int) -> None:
+        space = spaces.Box(-1.0, 1.0, (1,), np.float64)
+        super().__init__(space, lambda stream: stream.uniform(-1.0, 1.0, 1), spaces.Discrete(3, start=start))
+        self.taken: list[int] = []
+        self.start = start
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action), action
+        self.taken.append(int(action))
+        return np.array([0.3 * (int(action) - self.start - 1)]), 1.0, False, False, {}
+
+
+@pytest.mark.parametrize("start", [0, 5, -1])
+def test_actions_are_counted_as_the_environment_counts(start: int) -> None:
+    env = Counted(start)
+    agent = optimist.GPRMax(TimeLimit(env, 10), seed=0).learn(12)
+    assert set(env.taken) == {start, start + 1, start + 2}
+    one, _ = agent.predict(np.zeros(1))
+    many, _ = agent.predict(np.linspace(-1.0, 1.0, 5)[:, np.newaxis])
+    assert env.action_space.contains(one)
+    assert all(env.action_space.contains(action) for action in many)
+    assert agent.action_space == env.action_space
+    assert {int(row.action) for row in agent.transitions.rows()} == {0, 1, 2}  # the record counts from 0
+    np.testing.assert_allclose(find(env).step(start + 2)[0], [0.3])

@@ -28,7 +28,7 @@ from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
-from optimist.agents.looking import Looking
+from optimist.agents.looking import Looking, in_vain
 from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
@@ -136,6 +136,8 @@ class GPRMaxAgent:
         best = np.arange(self.task.n_actions)
         if self.knowledge is not None:
             values = self._values(self.knowledge, state)
+            here = self.doubts.readings.plausible(state)
+            values = np.where(in_vain(self.knowledge.flow, self.transitions, state, here), -np.inf, values)
             best = np.flatnonzero(values >= values.max() - TIE)
         return self._one_of(best)
 

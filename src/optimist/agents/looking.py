@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from optimist.agents.knowledge import Knowledge
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.models.readings import Readings
-from optimist.planning import Lookahead, Planned, QFunction
+from optimist.planning import Flow, Lookahead, Planned, QFunction
 from optimist.transitions import Transition
+
+IN_VAIN = 0.01  # uncertainty from which on it may be what an action is tried for
 
 
 class Looking:
@@ -49,3 +53,19 @@ class Looking:
         if seen[-1].terminated or seen[-1].truncated:
             return None
         return knowledge.acted_by(self.at(knowledge, seen, begun, seen[-1].next_state, readings))
+
+
+def in_vain(flow: Flow, seen: Sequence[Transition], state: FloatArray, here: FloatArray) -> BoolArray:
+    """Which actions, not known `here` [d], have just left it in `state` [d] where it was, unless all have.
+
+    Once more tells nothing. A wall holds whoever pushes against it, and what happens at an edge is not
+    learned from: it would be unknown for ever, and tried for ever.  [n_actions]
+    """
+    tried = np.zeros(flow.n_actions, dtype=np.bool_)
+    for transition in reversed(seen):
+        if not (transition.goes_on_from(state) and np.array_equal(transition.state, state)):
+            break
+        tried[transition.action] = True
+    if tried.any():
+        tried &= flow.uncertainty(here[np.newaxis])[0] > IN_VAIN
+    return np.zeros_like(tried) if tried.all() else tried

@@ -56,13 +56,10 @@ class FoundEnvironment(gymnasium.Wrapper[FloatArray, Any, Any, Any]):
         self.found, self.observing = found, observing
         low, high = np.full(len(found.low), -np.inf), np.full(len(found.high), np.inf)
         self.observation_space = spaces.Box(low, high, dtype=np.float64)
-        if isinstance(env.action_space, spaces.Discrete):
-            self.action_space = spaces.Discrete(int(env.action_space.n))
-        elif not isinstance(found.controls, Box):
+        self._commands: list[Any] | None = None  # of actions that are numbered here and not there
+        if not isinstance(found.controls, Box) and not isinstance(env.action_space, spaces.Discrete):
             self.action_space = spaces.Discrete(len(found.controls))
-        self._commands = (
-            None if isinstance(found.controls, Box) else find_commands(env.action_space, found.controls)
-        )
+            self._commands = find_commands(env.action_space, found.controls)
         self.axis_names = observing.names() if axis_names is None else tuple(map(str, axis_names))
         if observing.is_identity and env.has_wrapper_attr("restore"):
             self.restore = env.get_wrapper_attr("restore")  # then runs go on where they stopped

@@ -55,7 +55,7 @@ class Asked(Generic[A]):
             actions, memory = remembered(self.policy, states, state, episode_start)
         if self.task.control_box is not None:
             actions = rounded(self.task.control_box, self.task.applied(actions))
-            actions = actions if self.env is None else in_space(self.env, actions)
+        actions = actions if self.env is None else in_space(self.env, actions)
         return (actions[0], memory) if np.ndim(observation) == 1 else (actions, memory)
 
     def value(self, states: ArrayLike) -> FloatArray | None:

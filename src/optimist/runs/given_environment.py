@@ -148,7 +148,7 @@ def require_actions(env: Environment, task: Task) -> None:
                 "makes one that has."
             )
         return
-    if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions or space.start != 0:
+    if not isinstance(space, gymnasium.spaces.Discrete) or space.n != task.n_actions:
         raise ValueError(
             f"The environment must have {task.n_actions} numbered actions, one per control; got {space}. "
             "`optimist.adapt(env, controls=[...], ...)` makes one that has."

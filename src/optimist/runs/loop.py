@@ -141,8 +141,10 @@ def stepped(
 
 
 def in_space(environment: Environment, actions: Action | Actions) -> Any:
-    """Numbers as they are; controls [k] or [n, k] in the shape and type of the environment's own actions."""
+    """Numbers as the environment counts; controls [k] or [n, k] in the shape and type of its own actions."""
     space = environment.action_space
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return actions if space.start == 0 else actions + int(space.start)
     if not isinstance(actions, np.ndarray) or not isinstance(space, gymnasium.spaces.Box):
         return actions
     shape = space.shape if actions.ndim == 1 else (len(actions), *space.shape)
