@@ -21,7 +21,9 @@ from optimist.controls import rounded
 from optimist.environments.system_environment import SystemEnvironment
 from optimist.runs import RunStore
 from optimist.runs.check import check
+from optimist.runs.describe import describe_task, require_same_task
 from optimist.runs.playing import play
+from optimist.systems import SYSTEMS
 from tests.runs.recording import (
     SMALL,
     Recorded,
@@ -236,3 +238,14 @@ def test_acting_on_interpolated_values_keeps_to_the_list() -> None:
     agent.learn(total_timesteps=12)
     assert set(agent.transitions.actions[:, 0]) <= {-5.0, -2.5, 0.0, 2.5, 5.0}
     assert agent.predict([0.0, 0.0])[0][0] in (-5.0, -2.5, 0.0, 2.5, 5.0)
+
+
+def test_controls_that_are_a_list_are_not_those_that_were_a_box() -> None:
+    lists, boxes = (SYSTEMS[name].task for name in ("pendulum", "pendulum-continuous"))
+    for told, other, said in (
+        (boxes, lists, "its controls are a box, got a list"),
+        (lists, boxes, "a list, got a box"),
+    ):
+        with pytest.raises(ValueError, match=rf"The task must be the one of here; .*{said}\."):
+            require_same_task(describe_task(told), other, "here")
+        require_same_task(describe_task(told), told, "here")

@@ -27,6 +27,9 @@ def run_header(
     }
 
 
+BOUNDS = {"control_low", "control_high"}  # of controls that are a box
+
+
 def told_to(agent: Agent) -> Task:
     """What an agent was told before its first transition, whatever it believes by now."""
     told: Task = getattr(agent, "told", agent.task)
@@ -54,6 +57,10 @@ def _bounds(box: Box) -> dict[str, Any]:
 def require_same_task(described: dict[str, Any], task: Task, place: object) -> None:
     """Raise ValueError when `task` is not the one that was learned."""
     given = describe_task(task)
+    boxes = [set(said) >= BOUNDS for said in (described, given)]
+    if boxes[0] != boxes[1]:
+        kinds = ["a box" if box else "a list" for box in boxes]
+        raise ValueError(f"The task must be the one of {place}; its controls are {kinds[0]}, got {kinds[1]}.")
     if set(described) != set(given):
         raise ValueError(f"The task of {place} must say {', '.join(given)}; got others, or not all of them.")
     for name, value in described.items():
