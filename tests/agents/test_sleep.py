@@ -12,7 +12,7 @@ from optimist.agents import sleep
 from optimist.agents.gp_rmax import GPRMaxAgent
 from optimist.agents.sleep import MANY, Sleep
 from optimist.planning.rehearsal import Rehearsal
-from optimist.steps import Noisy
+from optimist.steps import REPEATS, Noisy
 from optimist.transitions import Transition
 
 NOISE = np.array([0.1])
@@ -57,14 +57,14 @@ def test_without_noise_a_single_episode_disappoints(asleep: Any) -> None:
 
 
 def test_with_noise_what_one_of_many_rehearsals_came_to_is_bad_luck(asleep: Any) -> None:
-    assert asleep(-10.5, -30.0) == (False, [4])
-    assert asleep(-19.0, -30.0) == (False, [4, MANY])
+    assert asleep(-10.5, -30.0) == (False, [REPEATS])
+    assert asleep(-19.0, -30.0) == (False, [REPEATS, MANY])
 
 
 def test_with_noise_only_the_second_of_two_bad_episodes_disappoints(asleep: Any) -> None:
-    assert asleep(-21.0) == (False, [4, MANY])
-    assert asleep(-21.0, -12.0) == (False, [4, MANY, 4, MANY])
-    assert asleep(-21.0, -30.0) == (True, [4, MANY, 4, MANY])
+    assert asleep(-21.0) == (False, [REPEATS, MANY])
+    assert asleep(-21.0, -12.0) == (False, [REPEATS, MANY, REPEATS, MANY])
+    assert asleep(-21.0, -30.0) == (True, [REPEATS, MANY, REPEATS, MANY])
 
 
 def test_the_episode_before_counts_if_it_went_by_the_same_plan() -> None:

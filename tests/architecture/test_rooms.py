@@ -248,7 +248,11 @@ def test_motion_is_known_by_its_shape(shape: str) -> None:
     assert motion_in(with_changes(changes)) == [told]
 
 
-PROCESS = "compiled/process.py"  # a covariance is an exponential, of angles of their cosines and sines
+# a covariance is an exponential, of angles of their cosines and sines; a deviation is a root of a variance
+PROCESSES: dict[str, tuple[set[str], set[float]]] = {
+    "compiled/process.py": ({"cos", "exp", "sin", "sqrt"}, {0, 1, 2, 0.5}),
+    "compiled/cholesky.py": ({"exp", "sqrt"}, {0, 1, 2, 3, 4, 0.5}),  # four columns at a time
+}
 
 
 def test_compiled_code_computes_no_physics() -> None:
@@ -261,19 +265,20 @@ def test_compiled_code_computes_no_physics() -> None:
                 if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np", "numpy", "math")
             }
             assert "math" not in imports(path, FILES)
-            more = {"cos", "exp", "sin"} if path == PROCESS else set()
-            plain = {"argsort", "empty", "floor", "full", "inf", "int32", "int64", "uint32"}
+            more = PROCESSES[path][0] if path in PROCESSES else set()
+            plain = {"argmax", "argsort", "empty", "floor", "full", "inf", "int32", "int64", "uint32"}
             assert used <= plain | more, path
 
 
-def test_compiled_processes_know_no_numbers_but_those_they_are_given() -> None:
+@pytest.mark.parametrize("path", PROCESSES)
+def test_compiled_processes_know_no_numbers_but_those_they_are_given(path: str) -> None:
     """A law of nature has constants; the one of a squared exponential is a half."""
     numbers = {
         node.value
-        for node in ast.walk(parsed(FILES[PROCESS]))
+        for node in ast.walk(parsed(FILES[path]))
         if isinstance(node, ast.Constant) and type(node.value) in (int, float)
     }
-    assert numbers <= {0, 1, 2, 0.5}
+    assert numbers <= PROCESSES[path][1]
 
 
 def test_compiled_code_is_found() -> None:

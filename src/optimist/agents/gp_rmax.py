@@ -11,9 +11,8 @@ side of a symmetric problem and be wrong on the other. Drift is measured per pla
 since that is where it does harm.
 
 On purpose actions are random before the first plan, and so are ties (within 1e-9): always taking the first
-of equals would starve the others of data. Random numbers come from streams
-derived of (seed, purpose, number of transitions), so an agent is a function of its settings, seed and
-transitions: nothing else needs to be saved.
+of equals would starve the others of data. Random numbers come from streams derived of (seed, purpose, number
+of transitions), so an agent is a function of settings, seed and transitions: nothing else needs to be saved.
 """
 
 from __future__ import annotations
@@ -135,9 +134,9 @@ class GPRMaxAgent:
             return self._control(state)
         best = np.arange(self.task.n_actions)
         if self.knowledge is not None:
-            values = self._values(self.knowledge, state)
             here = self.doubts.readings.plausible(state)
-            values = np.where(in_vain(self.knowledge.flow, self.transitions, state, here), -np.inf, values)
+            vain = in_vain(self.knowledge.flow, self.transitions, state, here)
+            values = np.where(vain, -np.inf, self._values(self.knowledge, state))
             best = np.flatnonzero(values >= values.max() - TIE)
         return self._one_of(best)
 

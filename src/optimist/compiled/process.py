@@ -96,18 +96,18 @@ def move_together(points, draws, processes, moved):
     of its targets. With `draws` [n, d] they err by so many standard deviations; with [0, d] they do not.
     """
     n_points = points.shape[0]
-    asked = np.zeros(n_points, dtype=np.bool_)
+    asked = np.full(n_points, False)
     for i in range(draws.shape[0]):
         for q in range(draws.shape[1]):
             asked[i] |= draws[i, q] != 0.0
-    mean, explained, lengths = np.empty(n_points), np.zeros(n_points), np.empty(n_points)
+    mean, explained, lengths = np.empty(n_points), np.full(n_points, 0.0), np.empty(n_points)
     for q in range(len(processes)):
         process, target_mean, target_scale = processes[q]
         predict_rows(points, *process, asked, mean, explained, lengths)
-        prior_variance, slope_variance = process[6] + process[7], process[8]
+        _, _, _, _, _, _, signal_variance, bias_variance, slope_variance, _, _ = process
         for i in range(n_points):
             moved[i, q] = mean[i] * target_scale + target_mean
             if asked[i]:
-                prior = prior_variance + slope_variance * lengths[i]
+                prior = signal_variance + bias_variance + slope_variance * lengths[i]
                 variance = min(max(prior - explained[i], 0.0), prior)
                 moved[i, q] += draws[i, q] * (np.sqrt(variance) * target_scale)
