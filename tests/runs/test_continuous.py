@@ -213,7 +213,7 @@ def test_an_environment_with_other_actions_is_refused() -> None:
 
 
 def test_a_run_of_another_kind_of_controls_is_refused(tmp_path: Path, finished: Path) -> None:
-    with pytest.raises(ValueError, match=r"The task of .* must say"):
+    with pytest.raises(ValueError, match=r"must be the one of .*; its controls are a box, got a list"):
         GPRMax.resume(finished, ShortSystem("pendulum"))
 
 
