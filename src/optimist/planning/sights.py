@@ -68,11 +68,13 @@ class Begun:
     def _rows(self, episodes: IntArray) -> dict[int, IntArray]:
         """Which of `episodes` [n] have each of the sights; mostly they are the same as before."""
         key = episodes.tobytes()
-        if key not in self._known:
+        rows = self._known.get(key)
+        if rows is None:
             which = self.which[episodes]
+            rows = {int(number): np.flatnonzero(which == number) for number in np.unique(which)}
             self._known.clear()
-            self._known[key] = {int(number): np.flatnonzero(which == number) for number in np.unique(which)}
-        return self._known[key]
+            self._known[key] = rows
+        return rows
 
 
 def _sights_of(made: Planned, *, far: bool) -> tuple[QFunction | Lookahead, ...]:
