@@ -141,6 +141,26 @@ def test_a_start_that_was_tried_is_not_tried_again(made: Planned) -> None:
     assert asked
 
 
+def test_what_the_longest_earns_is_not_found_out_twice(
+    made: Planned, sights: Sights, totals: FloatArray
+) -> None:
+    steps = 0
+
+    def counting(states: FloatArray, controls: FloatArray, _: IntArray) -> FloatArray:
+        nonlocal steps
+        steps += len(states)
+        return swing(states, controls)
+
+    heard = dict(zip((start.tobytes() for start in STARTS[::2]), totals[0, ::2].tolist(), strict=True))
+    told = Sights.of(made, counting, heard=heard)
+    assert told.best_from(STARTS).tolist() == sights.best_from(STARTS).tolist()
+    known, steps = steps, 0
+    Sights.of(made, counting).best_from(STARTS)
+    assert known < steps - len(heard) * TASK.max_steps  # those of the longest, and of others that had lost
+    lost = dict.fromkeys((start.tobytes() for start in STARTS), -np.inf)
+    assert 0 not in Sights.of(made, counting, heard=lost).best_from(STARTS)
+
+
 def test_not_more_is_remembered_than_there_is_room_for(
     sights: Sights, monkeypatch: pytest.MonkeyPatch
 ) -> None:

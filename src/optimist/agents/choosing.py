@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -36,6 +36,8 @@ class Rehearsed:
 
     won: Won
     predict_seconds: float
+    # what its longest sight earns from the starts seen, by the start, where that was heard
+    heard: Mapping[bytes, float] = field(default_factory=dict)
 
     @property
     def planned(self) -> Planned:
@@ -88,12 +90,13 @@ class Choosing:
         has settled (`polish`), all kinds are tried and the best is taken as it is.
         """
         leaving = None if before is None else self.leaving(seen, before.worst)
-        predicting = 0.0
+        predicting, flow = 0.0, None
 
         def attempt(layout: Layout) -> Planned:
-            nonlocal predicting
+            nonlocal predicting, flow
             began = perf_counter()
-            flow = flow_of(model, layout.grid, self.task)
+            if flow is None or flow.grid is not layout.grid:  # or it is the same that was asked last
+                flow = flow_of(model, layout.grid, self.task)
             predicting += perf_counter() - began
             start = None if before is None else before.spread(layout.grid)
             directly = self.directly(model, layout.grid)
@@ -112,7 +115,10 @@ class Choosing:
         if polish:
             return Rehearsed(contest.among_all(made), predicting)
         more = woken or bool(seen.terminated[-1] or seen.truncated[-1])
-        return Rehearsed(contest.between(made, self._turns(n_updates, more=more)), predicting)
+        won = contest.between(made, self._turns(n_updates, more=more))
+        kinds = kinds_of(seen.states[seen.begins], self.task.box)  # the first of those it was tried from
+        heard = zip((start.tobytes() for start in kinds), won.rehearsal.totals.tolist(), strict=False)
+        return Rehearsed(won, predicting, dict(heard))
 
     def acting_on(
         self, plan: Plan, layout: Layout, model: Model, leaving: Leaving | None, flow: Step | None = None

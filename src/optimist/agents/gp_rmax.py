@@ -314,7 +314,7 @@ class GPRMaxAgent:
             acting = self._looking.going_on(previous, self.transitions, self._begun, self.doubts.readings)
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made, second = rehearsed.planned, None if searching else rehearsed.won.second
-        sights = Sights.of(made, imagined_by(model), others=(second,))
+        sights = Sights.of(made, imagined_by(model), others=(second,), heard=rehearsed.heard)
         foretold = self._choosing.from_seen(model, sights, seen)
         settled = settled and self._sleep.certain(foretold)
         flow = made.step

@@ -9,7 +9,7 @@ model says that it earns no less than any of them throughout.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -104,6 +104,8 @@ class Sights:
     # by the start: whoever begins there again need not be tried again
     remembered: dict[bytes, int] = field(default_factory=dict, repr=False)
     filtering: Filter | None = None  # of what is read in an episode; None: it is taken as it is
+    # what the first earns there, by the start, where that is known already: it need not be followed again
+    heard: Mapping[bytes, float] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -114,6 +116,7 @@ class Sights:
         *,
         far: bool = True,
         others: Sequence[Planned | None] = (),
+        heard: Mapping[bytes, float] | None = None,
     ) -> Sights:
         """All sights of a plan, and of `others` of the same task: no two plans on grids err alike.
 
@@ -121,7 +124,7 @@ class Sights:
         """
         plans = [made, *(other for other in others if other is not None)]
         sights = [sight for planned in plans for sight in _sights_of(planned, far=far)]
-        return cls(made.task, tuple(sights), imagined, filtering=filtering)
+        return cls(made.task, tuple(sights), imagined, filtering=filtering, heard=heard or {})
 
     @property
     def depth(self) -> int:
@@ -157,12 +160,23 @@ class Sights:
         """The same of starts [n, d] that are all different, each sight followed from each of them."""
         if np.isfinite(self.task.most):
             return self._first_that_does(starts)
-        everywhere = np.tile(starts, (len(self.sights), 1))
-        trying = Begun(self.sights, np.repeat(np.arange(len(self.sights)), len(starts)))
-        heard = imagine(self.task, trying, self.imagined, Starts.alike(everywhere), self._worse)
-        totals = heard.totals.reshape(len(self.sights), len(starts))
+        noisy = isinstance(self.imagined, Noisy)
+        known = [np.nan if noisy else self.heard.get(start.tobytes(), np.nan) for start in starts]
+        totals = np.full((len(self.sights), len(starts)), np.nan)
+        totals[0] = known
+        which, rows = np.nonzero(np.isnan(totals))
+
+        def lost(so_far: FloatArray, over: BoolArray) -> BoolArray:
+            """Which need not be gone on with: another sight was better from the same start."""
+            best = np.where(np.isnan(known), -np.inf, known)
+            np.maximum.at(best, rows[over], so_far[over])
+            return np.asarray(so_far < best[rows])
+
+        trying = Begun(self.sights, which)
+        heard = imagine(self.task, trying, self.imagined, Starts.alike(starts[rows]), lost)
+        totals[which, rows] = heard.totals
         best: list[int] = totals.argmax(axis=0).tolist()
-        return best if not isinstance(self.imagined, Noisy) else self._best_of_few(starts, totals)
+        return self._best_of_few(starts, totals) if noisy else best
 
     def _best_of_few(self, starts: FloatArray, totals: FloatArray) -> list[int]:
         """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on."""
@@ -174,14 +188,6 @@ class Sights:
         chosen = heard.totals.reshape(few.shape).argmax(axis=0)
         best: list[int] = few[chosen, np.arange(len(starts))].tolist()
         return best
-
-    def _worse(self, totals: FloatArray, over: BoolArray) -> BoolArray:
-        """Which need not be gone on with: another sight was better from the same start.  [n_sights * n]"""
-        if not over.any():
-            return over
-        by_sight, ends = totals.reshape(len(self.sights), -1), over.reshape(len(self.sights), -1)
-        best = np.where(ends, by_sight, -np.inf).max(axis=0)
-        return np.asarray((by_sight < best).reshape(-1))
 
     def _first_that_does(self, starts: FloatArray) -> list[int]:
         """The same where it is known what no episode can exceed: who earns it need not look for better."""
