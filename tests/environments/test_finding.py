@@ -127,8 +127,24 @@ def test_what_is_no_environment_or_no_box_is_refused_at_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"discount": 2}, "`discount` must be between 0 and 1; got 2"),
+        ({"axis_names": ["x", "v"]}, r"`axis_names` must have one name per coordinate .*\(4\); got"),
+        ({"axis_names": 3}, "`axis_names` must be a list; got 3"),
+        ({"reward": 3}, "`reward` must be a function; got 3"),
+        ({"is_terminal": 0.5}, "`is_terminal` must be a function; got 0.5"),
+    ],
+)
+def test_what_is_told_wrongly_is_refused_at_once(told: dict[str, Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        find(gymnasium.make("CartPole-v1"), **told)
+
+
+@pytest.mark.parametrize(
     ("space", "said"),
     [
+        (spaces.Box(-1, 1, (1, 1), np.float64), "images or tables.*numpy.ravel"),
         (spaces.Box(0, 255, (8, 8, 3), np.uint8), "does not learn from images"),
         (spaces.Discrete(3), "one-dimensional arrays of numbers"),
         (spaces.Text(5), "one-dimensional arrays of numbers"),

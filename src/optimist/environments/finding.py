@@ -22,7 +22,7 @@ from optimist.environments.observing import Observing, find_observing, flat
 from optimist.environments.spaces import NO_BOUND, find_commands, find_controls
 from optimist.environments.state_map import ToState
 from optimist.found import Found
-from optimist.given import GivenError, array_of, brief, told
+from optimist.given import GivenError, array_of, brief, listed, real, require_callable, told
 from optimist.task import Reward, Terminal
 
 RESETS = 8  # first observations that are looked at
@@ -114,6 +114,11 @@ def find(
 
     """
     require_one_environment(env)
+    for name, function in (("`reward`", reward), ("`is_terminal`", is_terminal), ("`state`", state)):
+        if function is not None:
+            require_callable(name, function)
+    if discount is not None and not 0.0 < real("`discount`", discount) < 1.0:
+        raise ValueError(f"`discount` must be between 0 and 1; got {brief(discount)}.")
     observing: Observing | Told
     if state is None:
         space = _vectors(env.observation_space)
@@ -132,6 +137,11 @@ def find(
             f"The state must have at most {MAX_DIMS} coordinates, since the planner's grid grows "
             f"exponentially with them; got {len(angles)}. `optimist.find(env, state=...)` keeps the few "
             "that matter."
+        )
+    if axis_names is not None and len(listed("`axis_names`", axis_names)) != len(angles):
+        raise ValueError(
+            f"`axis_names` must have one name per coordinate of the state ({len(angles)}); "
+            f"got {brief(axis_names)}."
         )
     lows = lows if low is None else _one_each("`low`", low, len(angles))
     highs = highs if high is None else _one_each("`high`", high, len(angles))
@@ -247,8 +257,8 @@ def _vectors(space: spaces.Space[Any]) -> spaces.Box:
     if len(space.shape) != 1 or (np.dtype(space.dtype) == np.uint8 and space.shape[0] > MAX_DIMS):
         raise ValueError(
             f"The observations of the environment must be one-dimensional; got {brief(space)}. Optimist does "
-            "not learn from images: `optimist.find(env, state=...)` may compute a "
-            "short state from one."
+            "not learn from images or tables: `optimist.find(env, state=...)` may compute a short state from "
+            "one (`numpy.ravel` where they are few numbers in rows)."
         )
     return space
 
@@ -272,7 +282,7 @@ def _sources(observing: Observing | Told, limit: int | None, turns: BoolArray) -
     angles = f"found: {circles}" if circles else "found"
     if turns.any():
         angles += "; bounds one turn apart"
-    limited = "nothing limits episodes" if limit is None else f"the time limit of {limit} steps"
+    limited = "nothing says what limits episodes" if limit is None else f"the time limit of {limit} steps"
     return {
         "from": "found in the space",
         "to": "found in the space",
