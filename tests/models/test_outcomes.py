@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.found import Found
-from optimist.models.curves import Curve, learn_curve
+from optimist.models.curves import Agreed, Curve, _terms, _widest, learn_curve, polynomial
 from optimist.models.ends import learn_ends
 from optimist.models.outcomes import LIVES, OpenTask, believed_box
 from optimist.models.places import COARSE, PATIENCE, Places, needed_scale
@@ -203,10 +204,65 @@ def test_a_curve_in_two_coordinates_is_found_of_few_ends() -> None:
     seen = walked(FORMULAS["constant"], swung_up, n=400, box=box)
     learned = learn_ends(seen, box, failures=False)
     assert learned is not None
-    assert learned.curve is not None
-    assert learned.curve.axes == (0, 1)
+    assert isinstance(learned.curve, Agreed)
+    assert {curve.axes for curve in learned.curve.curves} == {(0, 1)}
     fresh = np.random.default_rng(5).uniform(box.low, box.high, size=(2000, 3))
-    assert (learned(fresh) == swung_up(fresh)).mean() > 0.9
+    assert (learned(fresh) == swung_up(fresh)).mean() > 0.97
+    feared = learn_ends(seen, box, failures=True)  # one that is believed wrongly is never found out
+    assert feared is not None
+    assert not isinstance(feared.curve, Agreed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_goals_no_more_is_believed_than_all_likely_curves_say(seed: int) -> None:
+    box = Box([-np.pi, -np.pi, -4.0], [np.pi, np.pi, 4.0], [True, True, False])
+    seen = walked(FORMULAS["constant"], swung_up, n=400, box=box, seed=seed)
+    upto = int(np.flatnonzero(seen.terminated)[1]) + 1
+    learned = learn_ends(seen.only(np.arange(len(seen)) < upto), box, failures=False)
+    assert learned is not None
+    fresh = np.random.default_rng(5).uniform(box.low, box.high, size=(2000, 3))
+    believed, true = learned(fresh), swung_up(fresh)
+    assert (believed & ~true).mean() < 0.03
+    assert learned(seen.next_states[:upto][seen.terminated[:upto]]).all()
+    assert not learned(seen.states[:upto]).any()
+
+
+@pytest.mark.parametrize("periodic", list(product([True, False], repeat=2)))
+def test_terms_of_a_curve_are_what_they_are_called(periodic: tuple[bool, bool]) -> None:
+    box = Box([-np.pi, -np.pi], [np.pi, np.pi], periodic)
+    states = np.random.default_rng(3).uniform(box.low, box.high, size=(50, 2))
+    found = polynomial(box, (0, 1), states) @ _terms(box, (0, 1)).T
+    turns, places = states + np.pi, states / np.pi  # angles are counted from the lower edge
+    alone: list[FloatArray] = []
+    squares: list[FloatArray] = []
+    for axis in range(2):
+        turn, place = turns[:, axis], places[:, axis]
+        alone += [np.cos(turn), np.sin(turn)] if periodic[axis] else [place]
+        squares += [] if periodic[axis] else [place**2]
+    both, apart = turns.sum(axis=1), turns[:, 0] - turns[:, 1]
+    together = [np.cos(both), np.sin(both), np.cos(apart), np.sin(apart)]
+    if not all(periodic):
+        half = 2 if periodic[0] else 1
+        together = [one * other for one in alone[:half] for other in alone[half:]]
+    np.testing.assert_allclose(found, np.column_stack([*alone, *squares, *together]), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_widest_gap_is_that_of_a_plain_search(seed: int) -> None:
+    stream = np.random.default_rng(seed)
+    lived, ended = stream.uniform(-1.0, 1.0, (200, 2)), stream.uniform(-1.0, 1.0, (2, 2))
+    normal = stream.normal(size=2)
+    normal /= np.linalg.norm(normal)
+    ended += (0.3 * (seed % 4) + (lived @ normal).max() - (ended @ normal).min()) * normal
+    ended = np.clip(ended, -1.0, 1.0)
+    turns = np.linspace(0.0, 2.0 * np.pi, 20_000)
+    every = np.array([np.cos(turns), np.sin(turns)])
+    plain = ((ended @ every).min(axis=0) - (lived @ every).max(axis=0)).max()
+    gap, direction = _widest(ended, lived)
+    assert (gap > 0.0) == (plain > 0.0)
+    assert np.hypot(*direction) == pytest.approx(1.0)
+    if plain > 0.0:
+        assert gap == pytest.approx(plain, abs=1e-3)
 
 
 def test_outside_of_the_box_a_curve_says_what_it_says_at_the_edge() -> None:

@@ -1,13 +1,18 @@
 """Curves: ends beyond a curve in two coordinates (an acrobot's tip above a line, a circle around a goal).
 
-The curve is where a polynomial of degree two is 0; of an angle it sees cosine and sine. It is found by
-logistic regression, for each two coordinates, and believed only if it foretells ends it was not fitted to.
+The curve is where a polynomial of degree two is 0; of an angle it sees cosine and sine. With all its terms it
+is found by logistic regression, for each two coordinates, and believed only if it foretells ends it was not
+fitted to.
+
+Most goals need two terms: a height is a sum of cosines. Of two terms few ends tell enough: all curves that
+explain them are found, each with the widest gap between who ended and who lived, and a goal is where the
+likely ones agree.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
@@ -15,12 +20,16 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.compiled.ends import beyond_curve
 
-FEWEST = 3  # ends
+FEWEST, TWO = 3, 2  # ends, for a curve of all terms and for those of two
 MOST_LEFT_OUT = 8
 FORETOLD = 0.7  # of the ends left out
 RIDGE = 1e-3
 ROUNDS = 25
 MOST_LIVED = 1000  # states that are looked at, those nearest to an end first
+DIRECTIONS, FINER = 48, 3  # in which a gap is looked for, and how often again around the widest
+LIKELY = 0.2  # of the widest gap: curves with less are luck
+MOST_AGREEING = 16  # curves
+JUST_BEFORE = 0.1  # of the gap: as far before the first that ended a goal begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +50,26 @@ class Curve:
 
     def __str__(self) -> str:
         return f"beyond a curve in coordinates {' and '.join(map(str, self.axes))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Agreed:
+    """Curves of which each explains all ends: an episode ends beyond all of them."""
+
+    curves: tuple[Curve, ...]
+
+    def __call__(self, states: FloatArray) -> BoolArray:
+        """Which of `states` [n, d] lie beyond every one.  [n]"""
+        found = self.curves[0](states)
+        for curve in self.curves[1:]:
+            rows = np.flatnonzero(found)
+            if not rows.size:
+                break
+            found[rows] = curve(states[rows])
+        return found
+
+    def __str__(self) -> str:
+        return str(self.curves[0]) if len(self.curves) == 1 else f"where {len(self.curves)} curves agree"
 
 
 def polynomial(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArray:
@@ -84,6 +113,82 @@ def learn_curve(ended: FloatArray, lived: FloatArray, box: Box, *, failures: boo
         if foretold >= FORETOLD and (best is None or (foretold, margin) > best[:2]):
             best = foretold, margin, Curve(box, axes, weights, float(bound), len(ended))
     return None if best is None else best[2]
+
+
+def agreed_curves(ended: FloatArray, lived: FloatArray, box: Box) -> Agreed | None:
+    """Curves of two terms that have all ends beyond them, alone: the likely ones. None if there is none.
+
+    Nor of one end, which too many explain.
+    """
+    if len(ended) < TWO:
+        return None
+    near = _nearest(ended, lived, box)
+    found: list[tuple[float, Curve]] = []
+    for axes in combinations(range(box.n_dims), 2) if box.n_dims > 1 else [(0,)]:
+        terms = _terms(box, axes)
+        ends, lives = (polynomial(box, axes, states) @ terms.T for states in (ended, near))
+        for two in map(list, combinations(range(len(terms)), 2)):
+            gap, direction = _widest(ends[:, two], lives[:, two])
+            if gap > 0.0:
+                bound = float((ends[:, two] @ direction).min() - JUST_BEFORE * gap)
+                found.append((gap, Curve(box, axes, direction @ terms[two], bound, len(ended))))
+    found = [(gap, curve) for gap, curve in found if not curve(lived).any()]
+    found.sort(key=lambda one: -one[0])
+    likely = [curve for gap, curve in found if gap >= LIKELY * found[0][0]]
+    return Agreed(tuple(likely[:MOST_AGREEING])) if likely else None
+
+
+def _terms(box: Box, axes: tuple[int, ...]) -> FloatArray:
+    """What a curve may be made of, each as weights of a polynomial: coordinates, their squares, products.
+
+    Of angles cosines and sines, also of the sum and the difference of two.  [n, p]
+    """
+    columns, count = [], 1
+    for axis in axes:
+        width = 2 if box.periodic[axis] else 1
+        columns.append(list(range(count, count + width)))
+        count += width
+    pairs = combinations_with_replacement(range(count), 2)  # as `polynomial` has them
+    places = {pair: at for at, pair in enumerate(pairs)}
+
+    def term(*products: tuple[float, int, int]) -> FloatArray:
+        weights = np.zeros(len(places))
+        for weight, one, other in products:
+            weights[places[min(one, other), max(one, other)]] = weight
+        return weights
+
+    found = [term((1.0, 0, one)) for mine in columns for one in mine]
+    found += [term((1.0, mine[0], mine[0])) for mine in columns if len(mine) == 1]
+    for mine, others in combinations(columns, 2):
+        if len(mine) == len(others) == 2:
+            (cos, sin), (other_cos, other_sin) = mine, others
+            for sign in (1.0, -1.0):
+                found.append(term((1.0, cos, other_cos), (-sign, sin, other_sin)))
+                found.append(term((1.0, sin, other_cos), (sign, cos, other_sin)))
+        else:
+            found += [term((1.0, one, other)) for one in mine for other in others]
+    return np.array(found)
+
+
+def _widest(ended: FloatArray, lived: FloatArray) -> tuple[float, FloatArray]:
+    """How far apart `ended` [n, 2] and `lived` [m, 2] lie in the direction [2] in which that is most.
+
+    No entry exceeds 1. On the way round the gap grows and falls once where there is one, and nowhere faster
+    than two lengths: where it is far from any, nobody looks closer.
+    """
+    low, step = 0.0, 2.0 * np.pi / DIRECTIONS
+    gap, best = -np.inf, np.zeros(2)
+    for finer in range(1 + FINER):
+        turns = low + step * np.arange(DIRECTIONS + (finer > 0))
+        directions = np.array([np.cos(turns), np.sin(turns)])
+        gaps = (ended @ directions).min(axis=0) - (lived @ directions).max(axis=0)
+        at = int(gaps.argmax())
+        if gaps[at] > gap:
+            gap, best = float(gaps[at]), directions[:, at]
+        if gap < -2.0 * np.sqrt(2.0) * step:
+            break
+        low, step = turns[at] - step, 2.0 * step / DIRECTIONS
+    return gap, best
 
 
 def _nearest(ended: FloatArray, lived: FloatArray, box: Box) -> FloatArray:

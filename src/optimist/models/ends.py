@@ -4,8 +4,8 @@ Most ends are thresholds on one coordinate or two: a rail that stops, a pole tha
 few sides as can be are found that have all ends beyond them and nobody alive. Sides that explain the same
 ends equally well are all believed: one that is wrong is crossed sooner or later, and believed no more.
 Failures are feared on the other side of a symmetric axis, too, until somebody lived there. What no side
-explains may lie beyond a curve (`curves`); what none does is known around the places where it happened, a
-failure in all coordinates, a goal in the two that tell it best.
+explains may lie beyond a curve (`curves`), a goal beyond all likely ones of few terms; what none does is
+known around the places where it happened, a failure in all coordinates, a goal in the two that tell it best.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.compiled.ends import near_ends
-from optimist.models.curves import Curve, learn_curve
+from optimist.models.curves import Agreed, Curve, agreed_curves, learn_curve
 from optimist.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Ends:
     sides: tuple[Side, ...]
     near: Near | None
     n_ends: int
-    curve: Curve | None = None
+    curve: Curve | Agreed | None = None
     # what was asked last, and the answer: what a step pays and whether it ends an episode is asked one after
     # the other, of the same states
     _last: list[tuple[FloatArray, BoolArray]] = field(default_factory=list, init=False, repr=False)
@@ -158,10 +158,12 @@ def learn_ends(seen: Transitions, box: Box, *, failures: bool) -> Ends | None:
         sides, explained = [], np.zeros(len(ended), dtype=np.bool_)
     if explained.all():
         return Ends(tuple(sides), None, len(ended))
-    curve = learn_curve(ended[~explained], lived, box, failures=failures)
+    others = ended[~explained]
+    curve = (None if failures else agreed_curves(others, lived, box)) or learn_curve(
+        others, lived, box, failures=failures
+    )
     if curve is not None and not curve(lived).any():
         return Ends(tuple(sides), None, len(ended), curve)
-    others = ended[~explained]
     axes = np.arange(box.n_dims) if failures else _telling(others, lived, box)
     return Ends(tuple(sides), Near.of(box, axes, others, lived), len(ended))
 
