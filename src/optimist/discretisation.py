@@ -12,7 +12,7 @@ from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.task import Task
 
-BUDGET = 190_000  # nodes in all: 101^2, 57^3, 19^4, 11^5, 7^6; an update of a 4-D system takes less than 3 s
+BUDGET = 190_000  # nodes in all: 101^2, 57^3, 19^4, 11^5, 7^6
 MOST_PER_AXIS = 101  # finer than a hundredth of an axis nothing is gained; odd: a node in the middle
 LONGEST_HOLD = 16  # steps after which a control is let go, whether or not a cell was crossed
 

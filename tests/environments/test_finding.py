@@ -133,12 +133,19 @@ def test_what_is_no_environment_or_no_box_is_refused_at_once() -> None:
         ({"axis_names": ["x", "v"]}, r"`axis_names` must have one name per coordinate .*\(4\); got"),
         ({"axis_names": 3}, "`axis_names` must be a list; got 3"),
         ({"reward": 3}, "`reward` must be a function; got 3"),
+        ({"max_steps": 0}, "`max_steps` must be at least 1; got 0"),
+        ({"max_steps": 2.5}, "`max_steps` must be a whole number; got 2.5"),
+        ({"optimistic_value": np.nan}, "`optimistic_value` must be finite; got nan"),
         ({"is_terminal": 0.5}, "`is_terminal` must be a function; got 0.5"),
     ],
 )
 def test_what_is_told_wrongly_is_refused_at_once(told: dict[str, Any], said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         find(gymnasium.make("CartPole-v1"), **told)
+
+
+def test_names_may_come_one_by_one() -> None:
+    assert find(gymnasium.make("CartPole-v1"), axis_names=iter("abcd")).axis_names == ("a", "b", "c", "d")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

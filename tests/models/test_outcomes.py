@@ -13,7 +13,7 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.found import Found
 from optimist.models.curves import Agreed, Curve, _terms, _widest, learn_curve, polynomial
-from optimist.models.ends import learn_ends
+from optimist.models.ends import Near, _telling, learn_ends
 from optimist.models.outcomes import LIVES, OpenTask, believed_box
 from optimist.models.places import COARSE, PATIENCE, Places, needed_scale
 from optimist.models.rewards import learn_reward
@@ -227,12 +227,58 @@ def test_of_two_goals_no_more_is_believed_than_all_likely_curves_say(seed: int) 
     assert not learned(seen.states[:upto]).any()
 
 
+def test_where_an_angle_begins_does_not_matter() -> None:
+    box = Box([-np.pi, -np.pi, -4.0], [np.pi, np.pi, 4.0], [True, True, False])
+    turned = np.array([1.0, 0.5, 0.0])
+    begun = Box(box.low + turned, box.high + turned, box.periodic)
+    fresh = np.random.default_rng(5).uniform(box.low, box.high, size=(2000, 3))
+    said = []
+    for one in (box, begun):
+        seen = walked(FORMULAS["constant"], swung_up, n=400, box=box)
+        seen = replace(seen, states=one.wrap(seen.states), next_states=one.wrap(seen.next_states))
+        learned = learn_ends(seen, one, failures=False)
+        assert learned is not None
+        said.append(learned(one.wrap(fresh)))
+    np.testing.assert_array_equal(said[0], said[1])
+
+
+def test_where_curves_agree_on_next_to_nothing_a_goal_is_near_where_it_was() -> None:
+    """In six coordinates two ends are explained by very many curves."""
+    box = Box([-1.0] * 6, [1.0] * 6)
+    seen = walked(FORMULAS["constant"], lambda x: np.hypot(x[:, 0] - 0.3, x[:, 1]) < 0.2, n=300, box=box)
+    upto = int(np.flatnonzero(seen.terminated)[1]) + 1
+    seen = seen.only(np.arange(len(seen)) < upto)
+    ended, lived = seen.next_states[seen.terminated], np.vstack([seen.states, seen.next_states[:-1]])
+    lived = lived[(np.abs(lived[:, np.newaxis] - ended).max(axis=2) > 0.0).all(axis=1)]
+    learned = learn_ends(seen, box, failures=False)
+    assert learned is not None
+    anywhere = np.random.default_rng(1).uniform(-1.0, 1.0, size=(5000, 6))
+    near = Near.of(box, _telling(ended, lived, box), ended, lived)
+    assert learned(anywhere).sum() >= 0.9 * near(anywhere).sum()
+    assert learned(ended).all()
+
+
+def test_what_was_never_a_gain_is_none_at_an_end() -> None:
+    box = Box([-1.0, -1.0], [1.0, 1.0])
+
+    def paid(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return np.where(y[:, 0] > 0.6, 0.0, -(1.0 + (y**2).sum(axis=1)))
+
+    seen = walked(paid, lambda x: x[:, 0] > 0.6, n=300, box=box)
+    believed = OpenTask.of(
+        Found(box.low, box.high, np.zeros(2, np.bool_), CONTROLS, discount=0.99, max_steps=100), seen
+    )
+    fresh = np.random.default_rng(2).uniform(-1.0, 1.0, size=(500, 2))
+    assert believed.optimistic_value == 0.0
+    assert believed.rewards(fresh, CONTROLS[:1], fresh + 0.05).max() <= 0.0
+
+
 @pytest.mark.parametrize("periodic", list(product([True, False], repeat=2)))
 def test_terms_of_a_curve_are_what_they_are_called(periodic: tuple[bool, bool]) -> None:
     box = Box([-np.pi, -np.pi], [np.pi, np.pi], periodic)
     states = np.random.default_rng(3).uniform(box.low, box.high, size=(50, 2))
     found = polynomial(box, (0, 1), states) @ _terms(box, (0, 1)).T
-    turns, places = states + np.pi, states / np.pi  # angles are counted from the lower edge
+    turns, places = states, states / np.pi
     alone: list[FloatArray] = []
     squares: list[FloatArray] = []
     for axis in range(2):

@@ -28,7 +28,8 @@ def height(box: Box, state: FloatArray, axes: tuple[int, ...], weights: FloatArr
     columns = [1.0]
     for axis in axes:
         share = (float(state[axis]) - float(box.low[axis])) / float(box.widths[axis])
-        turned = [cos(2.0 * pi * share), sin(2.0 * pi * share)]
+        turn = 2.0 * pi * float(state[axis]) / float(box.widths[axis])
+        turned = [cos(turn), sin(turn)]
         columns += turned if box.periodic[axis] else [2.0 * min(max(share, 0.0), 1.0) - 1.0]
     products = [one * other for k, one in enumerate(columns) for other in columns[k:]]
     return sum(float(weight) * product for weight, product in zip(weights, products, strict=True))

@@ -108,6 +108,16 @@ def test_nobody_is_given_up_where_something_is_to_be_won() -> None:
         np.testing.assert_array_equal(found.totals, whole.totals)
 
 
+def test_it_is_said_whether_all_that_was_earned_were_costs() -> None:
+    assert rehearse(TASK, Pushing(), truly, ALIKE).costs
+
+    def prized(states: FloatArray, controls: FloatArray, after: FloatArray) -> FloatArray:
+        return effort(states, controls, after) + 5.0 * upright(after)
+
+    assert not rehearse(replace(TASK, reward=prized), Pushing(), truly, ALIKE).costs
+    assert not rehearse(replace(TASK, optimistic_value=1.0), Pushing(), truly, ALIKE).costs
+
+
 def test_from_a_single_start_it_is_the_same_as_from_many() -> None:
     together = rehearse(TASK, Pushing(), truly, ALIKE).totals
     alone = [rehearse(TASK, Pushing(), truly, Starts.alike(start[np.newaxis])).total for start in STARTS]

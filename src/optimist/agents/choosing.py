@@ -36,7 +36,7 @@ class Rehearsed:
 
     won: Won
     predict_seconds: float
-    # what its longest sight earns from the starts seen, by the start, where that was heard
+    # what its longest sight earns from the starts seen, by the start, where that was heard and is all costs
     heard: Mapping[bytes, float] = field(default_factory=dict)
 
     @property
@@ -116,6 +116,8 @@ class Choosing:
             return Rehearsed(contest.among_all(made), predicting)
         more = woken or bool(seen.terminated[-1] or seen.truncated[-1])
         won = contest.between(made, self._turns(n_updates, more=more))
+        if not won.rehearsal.costs:
+            return Rehearsed(won, predicting)
         kinds = kinds_of(seen.states[seen.begins], self.task.box)  # the first of those it was tried from
         heard = zip((start.tobytes() for start in kinds), won.rehearsal.totals.tolist(), strict=False)
         return Rehearsed(won, predicting, dict(heard))

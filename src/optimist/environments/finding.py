@@ -22,7 +22,7 @@ from optimist.environments.observing import Observing, find_observing, flat
 from optimist.environments.spaces import NO_BOUND, find_commands, find_controls
 from optimist.environments.state_map import ToState
 from optimist.found import Found
-from optimist.given import GivenError, array_of, brief, listed, real, require_callable, told
+from optimist.given import GivenError, array_of, brief, listed, real, require_callable, told, whole
 from optimist.task import Reward, Terminal
 
 RESETS = 8  # first observations that are looked at
@@ -119,6 +119,8 @@ def find(
             require_callable(name, function)
     if discount is not None and not 0.0 < real("`discount`", discount) < 1.0:
         raise ValueError(f"`discount` must be between 0 and 1; got {brief(discount)}.")
+    if optimistic_value is not None and not np.isfinite(real("`optimistic_value`", optimistic_value)):
+        raise ValueError(f"`optimistic_value` must be finite; got {brief(optimistic_value)}.")
     observing: Observing | Told
     if state is None:
         space = _vectors(env.observation_space)
@@ -138,7 +140,8 @@ def find(
             f"exponentially with them; got {len(angles)}. `optimist.find(env, state=...)` keeps the few "
             "that matter."
         )
-    if axis_names is not None and len(listed("`axis_names`", axis_names)) != len(angles):
+    axis_names = None if axis_names is None else listed("`axis_names`", axis_names)
+    if axis_names is not None and len(axis_names) != len(angles):
         raise ValueError(
             f"`axis_names` must have one name per coordinate of the state ({len(angles)}); "
             f"got {brief(axis_names)}."
@@ -151,7 +154,7 @@ def find(
         )
     turns = np.abs(highs - lows - TURN) < 1e-3  # bounds that are one turn apart are those of an angle
     turning = angles | turns if periodic is None else _one_each("`periodic`", periodic, len(angles)) > 0.5
-    limit = time_limit(env) if max_steps is None else max_steps
+    limit = time_limit(env) if max_steps is None else whole("`max_steps`", max_steps, 1)
     if not np.isfinite(highs - lows)[turning].all():
         raise ValueError("`low` and `high` must be given for axes that are `periodic`; got none.")
     given = {

@@ -5,8 +5,8 @@ is found by logistic regression, for each two coordinates, and believed only if 
 fitted to.
 
 Most goals need two terms: a height is a sum of cosines. Of two terms few ends tell enough: all curves that
-explain them are found, each with the widest gap between who ended and who lived, and a goal is where the
-likely ones agree.
+explain them are looked for, those with wide gaps between who ended and who lived are likely, and a goal is
+where all of these agree.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ RIDGE = 1e-3
 ROUNDS = 25
 MOST_LIVED = 1000  # states that are looked at, those nearest to an end first
 DIRECTIONS, FINER = 48, 3  # in which a gap is looked for, and how often again around the widest
-LIKELY = 0.2  # of the widest gap: curves with less are luck
-MOST_AGREEING = 16  # curves
+TURNS = 720  # directions, to say how far a curve may be turned
+LIKELY = 0.5  # of the widest gap: curves with less are luck
+MOST_ENDED = 100  # ends that others are compared with, to find those nearest
 JUST_BEFORE = 0.1  # of the gap: as far before the first that ended a goal begins
 
 
@@ -87,7 +88,7 @@ def _columns(box: Box, axes: tuple[int, ...], states: FloatArray) -> FloatArray:
     columns = [np.ones(len(states))]
     for axis in axes:
         if box.periodic[axis]:
-            turn = 2.0 * np.pi * (states[:, axis] - box.low[axis]) / box.widths[axis]
+            turn = 2.0 * np.pi * states[:, axis] / box.widths[axis]
             columns += [np.cos(turn), np.sin(turn)]
         else:
             place = (states[:, axis] - box.low[axis]) / box.widths[axis] * 2.0 - 1.0
@@ -118,24 +119,31 @@ def learn_curve(ended: FloatArray, lived: FloatArray, box: Box, *, failures: boo
 def agreed_curves(ended: FloatArray, lived: FloatArray, box: Box) -> Agreed | None:
     """Curves of two terms that have all ends beyond them, alone: the likely ones. None if there is none.
 
-    Nor of one end, which too many explain.
+    Nor of one end, which too many explain. Of every two terms there is the curve with the widest gap, and the
+    furthest that it can be turned to either side while its gap stays likely.
     """
     if len(ended) < TWO:
         return None
     near = _nearest(ended, lived, box)
-    found: list[tuple[float, Curve]] = []
+    found: list[tuple[float, tuple[int, ...], FloatArray, FloatArray, FloatArray]] = []
     for axes in combinations(range(box.n_dims), 2) if box.n_dims > 1 else [(0,)]:
         terms = _terms(box, axes)
         ends, lives = (polynomial(box, axes, states) @ terms.T for states in (ended, near))
         for two in map(list, combinations(range(len(terms)), 2)):
-            gap, direction = _widest(ends[:, two], lives[:, two])
+            gap, _ = _widest(ends[:, two], lives[:, two])
             if gap > 0.0:
-                bound = float((ends[:, two] @ direction).min() - JUST_BEFORE * gap)
-                found.append((gap, Curve(box, axes, direction @ terms[two], bound, len(ended))))
-    found = [(gap, curve) for gap, curve in found if not curve(lived).any()]
+                found.append((gap, axes, terms[two], ends[:, two], lives[:, two]))
     found.sort(key=lambda one: -one[0])
-    likely = [curve for gap, curve in found if gap >= LIKELY * found[0][0]]
-    return Agreed(tuple(likely[:MOST_AGREEING])) if likely else None
+    curves = []
+    for gap, of, terms, ends, lives in found:
+        least = LIKELY * found[0][0]
+        if gap >= least:
+            for direction in _turned(ends, lives, least):
+                first, last = (ends @ direction).min(), (lives @ direction).max()
+                bound = float(first - JUST_BEFORE * (first - last))
+                curves.append(Curve(box, of, direction @ terms, bound, len(ended)))
+    likely = tuple(curve for curve in curves if not curve(lived).any())
+    return Agreed(likely) if likely else None
 
 
 def _terms(box: Box, axes: tuple[int, ...]) -> FloatArray:
@@ -173,8 +181,8 @@ def _terms(box: Box, axes: tuple[int, ...]) -> FloatArray:
 def _widest(ended: FloatArray, lived: FloatArray) -> tuple[float, FloatArray]:
     """How far apart `ended` [n, 2] and `lived` [m, 2] lie in the direction [2] in which that is most.
 
-    No entry exceeds 1. On the way round the gap grows and falls once where there is one, and nowhere faster
-    than two lengths: where it is far from any, nobody looks closer.
+    No entry exceeds 1, so the gap grows nowhere faster than two lengths: where it is far from any, nobody
+    looks closer. One that is there in a sliver of directions only may be missed.
     """
     low, step = 0.0, 2.0 * np.pi / DIRECTIONS
     gap, best = -np.inf, np.zeros(2)
@@ -191,11 +199,21 @@ def _widest(ended: FloatArray, lived: FloatArray) -> tuple[float, FloatArray]:
     return gap, best
 
 
+def _turned(ended: FloatArray, lived: FloatArray, least: float) -> list[FloatArray]:
+    """The direction [2] of the widest gap, and how far it can be turned until there is less than `least`."""
+    _, best = _widest(ended, lived)
+    turns = np.arctan2(best[1], best[0]) + 2.0 * np.pi / TURNS * np.arange(TURNS)
+    directions = np.array([np.cos(turns), np.sin(turns)])
+    wide = (ended @ directions).min(axis=0) - (lived @ directions).max(axis=0) >= least
+    one_way, other_way = (int(np.append(way, False).argmin()) for way in (wide[1:], wide[:0:-1]))
+    return [best, *(directions[:, turn] for turn in (one_way, -other_way) if turn)]
+
+
 def _nearest(ended: FloatArray, lived: FloatArray, box: Box) -> FloatArray:
     if len(lived) <= MOST_LIVED:
         return lived
     apart = np.full(len(lived), np.inf)
-    for one in ended:
+    for one in ended[:: max(1, len(ended) // MOST_ENDED)]:
         steps = box.displacement(lived, one) / box.widths
         apart = np.minimum(apart, (steps**2).sum(axis=1))
     near = np.argsort(apart, kind="stable")

@@ -29,6 +29,7 @@ REACH = 0.1  # of the box: an end says nothing of places further away
 BOTH = 2.01  # reaches: from an end to somebody who lived within reach of the same place, at most
 CAUTION = 0.1  # of the gap between the last who lived and the first who did not: where a failure begins
 LIKELY = 0.2  # of how likely the most likely side is: less likely ones that explain the same are luck
+ANYWHERE, ANYWHERE_SEED = 4096, 0  # places, to compare how much of the box is believed to end an episode
 FEW_SIDES = 0.5  # sides for each end that they explain, besides the first: with more they are luck
 
 
@@ -159,13 +160,17 @@ def learn_ends(seen: Transitions, box: Box, *, failures: bool) -> Ends | None:
     if explained.all():
         return Ends(tuple(sides), None, len(ended))
     others = ended[~explained]
-    curve = (None if failures else agreed_curves(others, lived, box)) or learn_curve(
-        others, lived, box, failures=failures
-    )
+    axes = np.arange(box.n_dims) if failures else _telling(others, lived, box)
+    near = Near.of(box, axes, others, lived)
+    agreed = None if failures else agreed_curves(others, lived, box)
+    if agreed is not None:
+        anywhere = np.random.default_rng(ANYWHERE_SEED).uniform(box.low, box.high, (ANYWHERE, box.n_dims))
+        if agreed(anywhere).sum() >= near(anywhere).sum():  # or they agree on next to nothing
+            return Ends(tuple(sides), None, len(ended), agreed)
+    curve = learn_curve(others, lived, box, failures=failures)
     if curve is not None and not curve(lived).any():
         return Ends(tuple(sides), None, len(ended), curve)
-    axes = np.arange(box.n_dims) if failures else _telling(others, lived, box)
-    return Ends(tuple(sides), Near.of(box, axes, others, lived), len(ended))
+    return Ends(tuple(sides), near, len(ended))
 
 
 def _telling(ended: FloatArray, lived: FloatArray, box: Box) -> IntArray:

@@ -57,6 +57,7 @@ class LearnedReward:
     jumps: tuple[float, ...] = ()  # what ends pay besides, for each kind of end
     ends: tuple[Terminal, ...] = ()  # where each kind of end is
     kinds: IntArray | None = None  # [n_ended], of which kind each end was that was seen
+    most: float = np.inf  # that an end pays in all
 
     def __call__(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """Of n transitions.  [n]"""
@@ -64,7 +65,7 @@ class LearnedReward:
         for where, jump in zip(self.ends, self.jumps, strict=bool(self.ends)):
             if jump != 0.0:
                 paid = paid + jump * where(next_states)
-        return paid
+        return paid if np.isinf(self.most) else np.minimum(paid, self.most)
 
     def before(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The same, ends aside.  [n]"""
@@ -126,7 +127,8 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
         labels = kinds_of_ends(missed, size)
         jumps = [float(np.median(missed[labels == kind])) for kind in range(labels.max() + 1)]
         jumps = [jump if abs(jump) > 0.01 * size else 0.0 for jump in jumps]
-        learned = replace(learned, jumps=tuple(jumps), kinds=labels)
+        most = 0.0 if seen.rewards.max() <= 0.0 else np.inf  # what was never a gain is none at an end
+        learned = replace(learned, jumps=tuple(jumps), kinds=labels, most=most)
     return learned
 
 

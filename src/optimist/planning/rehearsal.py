@@ -38,6 +38,7 @@ class Rehearsal:
     path: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     spreads: FloatArray | None = None  # [n_starts], standard deviation of a single episode; None: no noise
     worst: FloatArray | None = None  # [n_starts], what the worst of all paths came to; None: no noise
+    costs: bool = False  # whether nothing above 0 was earned, nor can be
 
     @property
     def total(self) -> float:
@@ -126,7 +127,7 @@ def imagine(
             on &= ~_given_up(give_up, totals, going[on], repeats)[going % len(starts.states)]
         going, states = (going, after) if on.all() else (going[on], after[on])
     if noisy is None:
-        return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path))
+        return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path), costs=falling)
     each = totals.reshape(repeats, -1)  # by noise, by start
     with np.errstate(invalid="ignore"):
         spreads = np.nan_to_num(each.std(axis=0, ddof=1), nan=np.inf)

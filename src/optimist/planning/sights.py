@@ -104,7 +104,8 @@ class Sights:
     # by the start: whoever begins there again need not be tried again
     remembered: dict[bytes, int] = field(default_factory=dict, repr=False)
     filtering: Filter | None = None  # of what is read in an episode; None: it is taken as it is
-    # what the first earns there, by the start, where that is known already: it need not be followed again
+    # what the first earns there, by the start, where that is known and there are only costs: it need not be
+    # followed again, nor others that have lost against it
     heard: Mapping[bytes, float] = field(default_factory=dict, repr=False)
 
     @classmethod
