@@ -10,7 +10,9 @@ import pytest
 
 from optimist.agents import sleep
 from optimist.agents.gp_rmax import GPRMaxAgent
-from optimist.agents.sleep import MANY, Sleep
+from optimist.agents.sleep import FEW, MANY, Sleep
+from optimist.arrays import FloatArray
+from optimist.box import Box
 from optimist.planning.rehearsal import Rehearsal
 from optimist.steps import REPEATS, Noisy
 from optimist.transitions import Transition
@@ -82,3 +84,37 @@ def test_the_episode_before_counts_if_it_went_by_the_same_plan() -> None:
     assert agent._last_episodes(4) == (rows[6:], [])
     agent.transitions, agent._begun = rows[:3], 0
     assert agent._last_episodes(0) == (rows[:3], [])
+
+
+class Jumpy:
+    """Is surprised by what moved; predicts that nothing does."""
+
+    def surprised_by(self, transition: Transition, predicted: FloatArray, *, share: float) -> bool:
+        assert share == 0.2
+        return bool(np.abs(transition.next_state - predicted).max() > share)
+
+
+@pytest.mark.parametrize(
+    ("moved", "noisy", "wakes"),
+    [
+        ([0.0] * 5 + [1.0], False, True),
+        ([0.0] * 5 + [1.0], True, False),
+        ([1.0] + [0.0] * 5, True, False),  # long settled: the last one is as it should be
+        ([0.0, 1.0, 0.0, 0.0, 0.0, 1.0], True, True),
+        ([1.0] + [0.0] * FEW + [1.0], True, False),  # too long ago
+        ([1.0], True, False),  # nothing came before it
+        ([7.0, 1.0], True, True),
+    ],
+)
+def test_with_noise_a_single_surprise_is_luck(
+    monkeypatch: pytest.MonkeyPatch, moved: list[float], noisy: bool, wakes: bool
+) -> None:
+    monkeypatch.setattr(sleep, "noise_of", lambda _model: NOISE if noisy else None)
+    rows = [Transition(np.zeros(1), 0, 0.0, np.array([far]), False, False) for far in moved]
+    settings = SimpleNamespace(stopping=SimpleNamespace(surprise=0.2))
+    choosing: Any = SimpleNamespace(settings=settings)
+    planned = SimpleNamespace(grid=SimpleNamespace(box=Box([-1.0], [1.0])))
+    knowledge: Any = SimpleNamespace(
+        model=Jumpy(), planned=planned, led=lambda state, action: (np.zeros(1), 0.0)
+    )
+    assert Sleep(choosing).surprised(knowledge, rows[-1], np.zeros(1), rows[:-1]) is wakes

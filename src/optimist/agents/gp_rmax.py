@@ -210,8 +210,9 @@ class GPRMaxAgent:
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition, self.transitions[self._begun : -1])
         self._tried_unknown |= uncertainty > UNKNOWN
+        before = self.transitions[knowledge.n_transitions : -1]
         if knowledge.settled and (
-            self._tried_unknown or self._surprises(knowledge.model, transition, predicted)
+            self._tried_unknown or self._sleep.surprised(knowledge, transition, predicted, before)
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
 
@@ -245,11 +246,6 @@ class GPRMaxAgent:
             return knowledge.led(here, action)
         assert foreseen[1].uncertainty is not None
         return foreseen[1].next_states[action], float(foreseen[1].uncertainty[action])
-
-    def _surprises(self, model: Model, transition: Transition, predicted: FloatArray) -> bool:
-        if not self.grid.box.contains(transition.state):
-            return False
-        return model.surprised_by(transition, predicted, share=self.settings.stopping.surprise)
 
     def mark(self, number: int, *, void: bool) -> None:
         """Leave a transition out of what is learned, or (not void) take it in again."""

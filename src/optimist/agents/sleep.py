@@ -74,6 +74,27 @@ class Sleep:
             allowed = max(allowed, BAD_LUCK * float(heard.spreads[0]), heard.total - float(heard.worst[0]))
         return bool(np.isfinite(heard.total) and earned >= heard.total - allowed)
 
+    def surprised(
+        self,
+        knowledge: Knowledge,
+        transition: Transition,
+        predicted: FloatArray,
+        before: Sequence[Transition],
+    ) -> bool:
+        """Whether a transition is far from what was `predicted` [d]. With noise it is luck, unless another of
+        the last few that came `before`, since the plan was made, was as far.
+        """
+        share = self.choosing.settings.stopping.surprise
+
+        def far(row: Transition, foreseen: FloatArray) -> bool:
+            inside = knowledge.planned.grid.box.contains(row.state)
+            return bool(inside and knowledge.model.surprised_by(row, foreseen, share=share))
+
+        if not far(transition, predicted):
+            return False
+        noisy, few = noise_of(knowledge.model) is not None, before[-FEW:]
+        return not noisy or any(far(row, knowledge.led(row.state, row.action)[0]) for row in few)
+
     def strained(self, knowledge: Knowledge, since: Sequence[Transition]) -> bool:
         """Whether what came `since` a noisy model was made is, all in all, more than its noise explains.
 
