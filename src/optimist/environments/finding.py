@@ -114,13 +114,8 @@ def find(
 
     """
     require_one_environment(env)
-    for name, function in (("`reward`", reward), ("`is_terminal`", is_terminal), ("`state`", state)):
-        if function is not None:
-            require_callable(name, function)
-    if discount is not None and not 0.0 < real("`discount`", discount) < 1.0:
-        raise ValueError(f"`discount` must be between 0 and 1; got {brief(discount)}.")
-    if optimistic_value is not None and not np.isfinite(real("`optimistic_value`", optimistic_value)):
-        raise ValueError(f"`optimistic_value` must be finite; got {brief(optimistic_value)}.")
+    _require_functions(reward=reward, is_terminal=is_terminal, state=state)
+    _require_numbers(discount, optimistic_value)
     observing: Observing | Told
     if state is None:
         space = _vectors(env.observation_space)
@@ -140,12 +135,7 @@ def find(
             f"exponentially with them; got {len(angles)}. `optimist.find(env, state=...)` keeps the few "
             "that matter."
         )
-    axis_names = None if axis_names is None else listed("`axis_names`", axis_names)
-    if axis_names is not None and len(axis_names) != len(angles):
-        raise ValueError(
-            f"`axis_names` must have one name per coordinate of the state ({len(angles)}); "
-            f"got {brief(axis_names)}."
-        )
+    axis_names = None if axis_names is None else _names(axis_names, len(angles))
     lows = lows if low is None else _one_each("`low`", low, len(angles))
     highs = highs if high is None else _one_each("`high`", high, len(angles))
     if not (lows < highs).all():
@@ -228,6 +218,28 @@ def _one_each(name: str, given: Any, count: int) -> FloatArray:
     if array.shape != (count,):
         raise ValueError(f"{name} must have one entry per coordinate ({count}); got shape {array.shape}.")
     return array
+
+
+def _names(given: Sequence[str], count: int) -> list[str]:
+    names = listed("`axis_names`", given)
+    if len(names) != count:
+        raise ValueError(
+            f"`axis_names` must have one name per coordinate of the state ({count}); got {brief(names)}."
+        )
+    return names
+
+
+def _require_functions(**given: object) -> None:
+    for name, function in given.items():
+        if function is not None:
+            require_callable(f"`{name}`", function)
+
+
+def _require_numbers(discount: float | None, optimistic_value: float | None) -> None:
+    if discount is not None and not 0.0 < real("`discount`", discount) < 1.0:
+        raise ValueError(f"`discount` must be between 0 and 1; got {brief(discount)}.")
+    if optimistic_value is not None and not np.isfinite(real("`optimistic_value`", optimistic_value)):
+        raise ValueError(f"`optimistic_value` must be finite; got {brief(optimistic_value)}.")
 
 
 def time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
