@@ -20,7 +20,7 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.compiled.ends import beyond_curve
 
-FEWEST, TWO = 3, 2  # ends, for a curve of all terms and for those of two
+FEWEST = 3  # ends, for a curve of all terms
 MOST_LEFT_OUT = 8
 FORETOLD = 0.7  # of the ends left out
 RIDGE = 1e-3
@@ -119,11 +119,9 @@ def learn_curve(ended: FloatArray, lived: FloatArray, box: Box, *, failures: boo
 def agreed_curves(ended: FloatArray, lived: FloatArray, box: Box) -> Agreed | None:
     """Curves of two terms that have all ends beyond them, alone: the likely ones. None if there is none.
 
-    Nor of one end, which too many explain. Of every two terms there is the curve with the widest gap, and the
-    furthest that it can be turned to either side while its gap stays likely.
+    Of every two terms there is the curve with the widest gap, and the furthest that it can be turned to
+    either side while its gap stays likely.
     """
-    if len(ended) < TWO:
-        return None
     near = _nearest(ended, lived, box)
     found: list[tuple[float, tuple[int, ...], FloatArray, FloatArray, FloatArray]] = []
     for axes in combinations(range(box.n_dims), 2) if box.n_dims > 1 else [(0,)]:
