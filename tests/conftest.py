@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=40)
+settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")
 
 # Longest first, by processor time. The first compiles what most of the others need; the second needs nothing

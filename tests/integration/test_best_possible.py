@@ -55,7 +55,7 @@ def test_pendulum_beats_the_paper() -> None:
     made, system = chosen("pendulum"), SYSTEMS["pendulum"]
     assert system.paper_best == -18.41
     assert made.roll_out(system.starts).total_rewards[0] >= -17.7
-    around = made.roll_out(system.nearby_starts(15, seed=0)).total_rewards
+    around = made.roll_out(system.nearby_starts(50, seed=0)).total_rewards
     assert around.mean() >= -17.9
     assert around.min() >= -20.0
 

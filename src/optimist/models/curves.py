@@ -123,20 +123,20 @@ def agreed_curves(ended: FloatArray, lived: FloatArray, box: Box) -> Agreed | No
     either side while its gap stays likely.
     """
     near = _nearest(ended, lived, box)
-    found: list[tuple[float, tuple[int, ...], FloatArray, FloatArray, FloatArray]] = []
+    found: list[tuple[float, FloatArray, tuple[int, ...], FloatArray, FloatArray, FloatArray]] = []
     for axes in combinations(range(box.n_dims), 2) if box.n_dims > 1 else [(0,)]:
         terms = _terms(box, axes)
         ends, lives = (polynomial(box, axes, states) @ terms.T for states in (ended, near))
         for two in map(list, combinations(range(len(terms)), 2)):
-            gap, _ = _widest(ends[:, two], lives[:, two])
+            gap, best = _widest(ends[:, two], lives[:, two])
             if gap > 0.0:
-                found.append((gap, axes, terms[two], ends[:, two], lives[:, two]))
+                found.append((gap, best, axes, terms[two], ends[:, two], lives[:, two]))
     found.sort(key=lambda one: -one[0])
     curves = []
-    for gap, of, terms, ends, lives in found:
+    for gap, best, of, terms, ends, lives in found:
         least = LIKELY * found[0][0]
         if gap >= least:
-            for direction in _turned(ends, lives, least):
+            for direction in [best, *_turned(best, ends, lives, least)]:
                 first, last = (ends @ direction).min(), (lives @ direction).max()
                 bound = float(first - JUST_BEFORE * (first - last))
                 curves.append(Curve(box, of, direction @ terms, bound, len(ended)))
@@ -197,14 +197,13 @@ def _widest(ended: FloatArray, lived: FloatArray) -> tuple[float, FloatArray]:
     return gap, best
 
 
-def _turned(ended: FloatArray, lived: FloatArray, least: float) -> list[FloatArray]:
-    """The direction [2] of the widest gap, and how far it can be turned until there is less than `least`."""
-    _, best = _widest(ended, lived)
+def _turned(best: FloatArray, ended: FloatArray, lived: FloatArray, least: float) -> list[FloatArray]:
+    """How far the direction of the widest gap, `best` [2], can be turned either way and leave `least`."""
     turns = np.arctan2(best[1], best[0]) + 2.0 * np.pi / TURNS * np.arange(TURNS)
     directions = np.array([np.cos(turns), np.sin(turns)])
     wide = (ended @ directions).min(axis=0) - (lived @ directions).max(axis=0) >= least
     one_way, other_way = (int(np.append(way, False).argmin()) for way in (wide[1:], wide[:0:-1]))
-    return [best, *(directions[:, turn] for turn in (one_way, -other_way) if turn)]
+    return [directions[:, turn] for turn in (one_way, -other_way) if turn]
 
 
 def _nearest(ended: FloatArray, lived: FloatArray, box: Box) -> FloatArray:

@@ -57,7 +57,7 @@ class LearnedReward:
     jumps: tuple[float, ...] = ()  # what ends pay besides, for each kind of end
     ends: tuple[Terminal, ...] = ()  # where each kind of end is
     kinds: IntArray | None = None  # [n_ended], of which kind each end was that was seen
-    most: float = np.inf  # that an end pays in all
+    most: float = np.inf  # that a step pays, what an end pays besides included
 
     def __call__(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """Of n transitions.  [n]"""
