@@ -23,6 +23,7 @@ from optimist.gp.evidence import (
     default_parameters,
     fit_hyperparameters,
     log_evidence,
+    mirrored_evidence,
     unpack,
 )
 from optimist.gp.posterior import exact_posterior
@@ -366,3 +367,47 @@ def test_where_nothing_is_linear_the_trend_does_no_harm() -> None:
     found = fit_hyperparameters(features, targets, axes, linear=True).hyperparameters
     posterior = exact_posterior(features, targets, found)
     np.testing.assert_allclose(posterior.mean(between), truth, atol=1e-2)
+
+
+# --- with images in a mirror ---
+
+
+@pytest.mark.parametrize("metric", [Metric.AXES, Metric.UNIFORM])
+@settings(max_examples=40)
+@given(seed=SEEDS, n=st.integers(1, 15), n_features=st.integers(1, 5), linear=st.booleans())
+def test_evidence_of_points_and_their_images_is_that_of_all_of_them(
+    metric: Metric, seed: int, n: int, n_features: int, linear: bool
+) -> None:
+    """Whatever the targets: they need be no images themselves."""
+    stream = np.random.default_rng(seed)
+    axes = some_axes(n_features, stream)
+    parameters = draw_parameters(metric, axes, stream, linear=linear)
+    features, signs = stream.uniform(-1, 1, (n, n_features)), stream.choice([-1.0, 1.0], n_features)
+    both = np.concatenate([features, signs * features])
+    targets = smooth(both, 1e-2, stream)
+    value, gradient = mirrored_evidence(features, targets, signs, parameters, metric, axes)
+    expected = naive.log_evidence(both, targets, unpack(parameters, metric, axes))
+    assert value == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    _, plain = log_evidence(both, targets, parameters, metric, axes)
+    np.testing.assert_allclose(gradient, plain, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(plain).max()))
+
+
+@EVERY_METRIC
+@pytest.mark.parametrize("wrong", ["nothing", "one point", "all of one feature"])
+def test_what_is_found_with_images_is_what_is_found_without_knowing_that_they_are_some(
+    metric: Metric, wrong: str
+) -> None:
+    stream = np.random.default_rng(4)
+    axes, signs = np.array([0, 1, 1]), np.array([-1.0, 1.0, -1.0])
+    features = stream.uniform(-1, 1, (25, 3))
+    both = np.concatenate([features, signs * features])
+    if wrong == "one point":
+        both[30, 1] += 0.01
+    elif wrong == "all of one feature":
+        both[25:, 0] += 0.3
+    targets = standardised(np.sin(2.0 * both[:, 0]) + 0.5 * both[:, 0] * both[:, 1])
+    plain = fit_hyperparameters(both, targets, axes, metric, linear=True)
+    found = fit_hyperparameters(both, targets, axes, metric, linear=True, copies=2)
+    assert found.log_posterior == pytest.approx(plain.log_posterior, rel=1e-4)
+    if wrong != "nothing" or metric is Metric.FACTORS:
+        np.testing.assert_array_equal(found.parameters, plain.parameters)

@@ -112,6 +112,29 @@ def test_a_learned_model_drifts_with_news_and_less_and_less(problem: str, joint:
     assert early.uncertainty_drift > 5.0 * late.uncertainty_drift
 
 
+def test_what_a_model_said_is_remembered_for_the_same_grid_only() -> None:
+    system = SYSTEMS["pendulum"]
+    controls, data = system.task.controls, scattered(system, 60, seed=0)
+    grids = [Grid.uniform(system.task.box, [30, 30]), Grid.spaced(system.task.box, [9, 9], [1.0, 2.0])]
+
+    def made() -> list[Model]:
+        counts = (20, 40, 60)
+        parts = [(data.states[:n], data.actions[:n], data.next_states[:n]) for n in counts]
+        return [learned(system, Transitions.stepped(*part), of_kind(True)) for part in parts]
+
+    def between_fresh_ones(grid: Grid, controls: FloatArray) -> Drift:
+        _, before, after = made()
+        return measure_drift(before, after, grid, controls)
+
+    first, second, third = made()
+    measure_drift(first, second, grids[0], controls)
+    again = [measure_drift(second, third, grid, controls) for grid in grids]
+    assert again == [between_fresh_ones(grid, controls) for grid in grids]
+    assert again[0] != again[1]
+    one = measure_drift(second, third, grids[0], controls[:1])
+    assert one == between_fresh_ones(grids[0], controls[:1])
+
+
 # --- check points -------------------------------------------------------------------------------
 
 

@@ -293,6 +293,33 @@ def test_sights_that_search_together_see_what_each_sees_alone(beside: str, compi
             np.testing.assert_array_equal(actions, expected.q_values.argmax(axis=1))
 
 
+@flow_or_step
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_at_every_step_ahead_noise_costs_what_the_plan_says(depth: int, compiled: bool) -> None:
+    """A naive recursion, one state at a time: r + discount (cost(z) + best that follows), unless it ends."""
+    grid = make_grid(2, "random", "mixed")
+    task = task_on(grid)
+    costs = np.random.default_rng(8).normal(size=grid.n_nodes)
+    policy = looking(grid, anything(grid), task, depth, compiled=compiled)
+    noisy = replace(policy, noise_costs=grid.pad(costs), optimistic=False)
+    of_noise, worth = QFunction(grid, costs[:, np.newaxis]), noisy.q_function
+
+    def best(state: FloatArray, left: int) -> FloatArray:
+        values = np.empty(task.n_actions)
+        for action in range(task.n_actions):
+            after = noisy.step(state, action).next_states
+            values[action] = task.rewards(state, task.controls[action : action + 1], after)[0]
+            if not task.terminal(after)[0]:
+                then = best(after, left - 1).max() if left > 1 else float(worth.value(after)[0])
+                values[action] += task.discount * (float(of_noise(after)[0, 0]) + then)
+        return values
+
+    states = states_around(grid, 8)
+    assert task.terminal(noisy.foresee(states).next_states.reshape(-1, 2)).any()
+    expected = np.stack([best(state[np.newaxis], depth) for state in states])
+    np.testing.assert_allclose(noisy(states), expected, atol=1e-9)
+
+
 def test_what_one_sight_cannot_say_far_out_does_not_touch_the_others() -> None:
     def pay(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         if (states > 3.5).any():

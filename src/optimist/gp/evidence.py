@@ -6,6 +6,9 @@
 With W = 1/2 (a a^T - K^-1) * v0 E (elementwise), the gradient with respect to the metric needs only
 sum_ij W_ij D_ij D_ij^T = 2 X^T (diag(W 1) - W) X, a [p, p] matrix: no array of size n x n x p appears.
 
+Where every point has its image in a mirror among them, K = [[A, B], [B, A]], and sums and differences of the
+two know nothing of each other: two matrices of half the size, a quarter of the work (`mirrored_evidence`).
+
 Weak Gaussian priors on the logarithms and bounds keep five points from giving nonsense; the noise has a
 floor, since the systems are deterministic.
 """
@@ -40,6 +43,8 @@ AT_BOUND = 1e-3
 MOST_NOISE = np.log(2.0)  # where much of it is seen to be needed: a function that had to explain it would ...
 MANY = 40  # points: ... and of fewer nobody can tell
 N_SCALARS = 3
+N_MIRRORED = 2  # copies of a point: itself and its image
+IMAGE = 1e-9  # how far a feature may be off and still be that of an image
 
 MAX_ITERATIONS = 50
 FEW = 100  # points that a search without a predecessor looks at, where there is a predecessor, too
@@ -98,7 +103,6 @@ def log_evidence(
     axes: NDArray[np.int64],
 ) -> tuple[float, FloatArray]:
     """The logarithm of p(y) and its gradient; -inf where K is not positive definite."""
-    n = len(targets)
     signal, bias, noise = np.exp(parameters[:N_SCALARS])
     of_metric, slope = _cut(parameters, metric, axes)
     projection, _ = build_projection(metric, of_metric, axes)
@@ -107,19 +111,11 @@ def log_evidence(
     total = signal_part + bias
     if slope:
         total += slope * (features @ features.T)
-    total[np.diag_indices(n)] += noise
+    total[np.diag_indices(len(targets))] += noise
     try:
-        factor = cholesky_of(total)
+        value, half = _log_density(total, targets)
     except np.linalg.LinAlgError:
         return -np.inf, np.zeros_like(parameters)
-    alpha = solved(factor, targets)
-    log_determinant = 2.0 * np.log(np.diag(factor)).sum()
-    value = -0.5 * (targets @ alpha + log_determinant + n * np.log(2.0 * np.pi))
-    # 1/2 (a a^T - K^-1) of RW Eq. 5.9 as half + half^T: LAPACK gives one triangle of the inverse
-    half = inverted(factor)
-    half[np.diag_indices(n)] *= 0.5
-    half *= -0.5
-    half += 0.25 * np.outer(alpha, alpha).T
     gradient = np.empty_like(parameters)
     gradient[1] = 2.0 * bias * half.sum()
     gradient[2] = 2.0 * noise * np.trace(half)
@@ -131,7 +127,86 @@ def log_evidence(
     crossed = features.T @ (half @ features)
     moment = features.T @ (both[:, np.newaxis] * features) - crossed - crossed.T
     gradient[N_SCALARS : N_SCALARS + len(of_metric)] = pull_back(metric, of_metric, axes, moment)
-    return float(value), gradient
+    return value, gradient
+
+
+def _log_density(total: FloatArray, targets: FloatArray) -> tuple[float, FloatArray]:
+    """Of targets [n] whose covariance is `total` [n, n]; LinAlgError where it is not positive definite.
+
+    With it 1/2 (a a^T - K^-1) of RW Eq. 5.9 as half + half^T: LAPACK gives one triangle of the inverse.
+    """
+    n, factor = len(targets), cholesky_of(total)
+    alpha = solved(factor, targets)
+    log_determinant = 2.0 * np.log(np.diag(factor)).sum()
+    value = -0.5 * (targets @ alpha + log_determinant + n * np.log(2.0 * np.pi))
+    half = inverted(factor)
+    half[np.diag_indices(n)] *= 0.5
+    half *= -0.5
+    half += 0.25 * np.outer(alpha, alpha).T
+    return float(value), half
+
+
+def mirrored_evidence(
+    features: FloatArray,
+    targets: FloatArray,
+    signs: FloatArray,
+    parameters: FloatArray,
+    metric: Metric,
+    axes: NDArray[np.int64],
+) -> tuple[float, FloatArray]:
+    """The same of points [n, p] and, behind them, their images `signs` [p] * points; targets are of both.
+
+    No metric of factors: a mirror would change its distances.
+    """
+    signal, bias, noise = np.exp(parameters[:N_SCALARS])
+    of_metric, slope = _cut(parameters, metric, axes)
+    projection, _ = build_projection(metric, of_metric, axes)
+    projected, n = features @ projection, len(features)
+    near = signal * correlation(projected, projected)  # A
+    across = signal * correlation(projected, projected * signs)  # B
+    gradient, value = np.zeros_like(parameters), 0.0
+    by_near, by_across = np.zeros((n, n), order="F"), np.zeros((n, n), order="F")
+    for sign in (1.0, -1.0):  # of sums, of differences
+        turned = features[:, signs == sign]  # the others cancel
+        total = near + sign * across
+        total += bias * (1.0 + sign)
+        if slope:
+            total += 2.0 * slope * (turned @ turned.T)
+        total[np.diag_indices(n)] += noise
+        try:
+            part, half = _log_density(total, np.sqrt(0.5) * (targets[:n] + sign * targets[n:]))
+        except np.linalg.LinAlgError:
+            return -np.inf, np.zeros_like(parameters)
+        value += part
+        gradient[1] += 2.0 * bias * (1.0 + sign) * half.sum()
+        gradient[2] += 2.0 * noise * np.trace(half)
+        if slope:
+            gradient[-1] += 4.0 * slope * float((turned * (half @ turned)).sum())
+        by_near += half
+        by_across += sign * half
+    by_near *= near.T
+    by_across *= across.T
+    gradient[0] = 2.0 * (by_near.sum() + by_across.sum())
+    moments = _moments(features, by_near, 1.0) + _moments(features, by_across, signs)
+    gradient[N_SCALARS : N_SCALARS + len(of_metric)] = pull_back(metric, of_metric, axes, np.diag(moments))
+    return value, gradient
+
+
+def _moments(features: FloatArray, half: FloatArray, signs: FloatArray | float) -> FloatArray:
+    """1/2 sum_ij W_ij (x_i - s x_j)^2 for W = half + half^T, of each feature.  [p]"""
+    both = half.sum(axis=0) + half.sum(axis=1)
+    crossed = np.einsum("ij,ij->j", features, half @ features)
+    return np.asarray(both @ features**2 - 2.0 * signs * crossed)
+
+
+def _images(features: FloatArray, metric: Metric) -> FloatArray | None:
+    """The signs [p] that make the second half of the points images of the first; None: they are none."""
+    n = len(features) // 2
+    if metric is Metric.FACTORS or 2 * n != len(features) or n == 0:
+        return None
+    first, second = features[:n], features[n:]
+    same, turned = (np.abs(second - sign * first).max(axis=0) <= IMAGE for sign in (1.0, -1.0))
+    return np.where(same, 1.0, -1.0) if (same | turned).all() else None
 
 
 def fit_hyperparameters(
@@ -149,7 +224,7 @@ def fit_hyperparameters(
     `linear`: with a trend besides. Of every transition there are so many `copies` among the points.
     """
     data = _Data(features, targets, axes, metric, linear)
-    objective = _Objective(data)
+    objective = _Objective(data, copies=copies)
     starts = [default_parameters(metric, axes, linear=linear)]
     if warm_start is not None and len(targets) > FEW:  # few say where to begin, much more quickly
         rows = np.linspace(0, len(targets) - 1, FEW).astype(np.intp)
@@ -167,16 +242,21 @@ def fit_hyperparameters(
 class _Objective:
     """Minus the logarithm of evidence times priors, and its gradient. What was asked before is remembered."""
 
-    def __init__(self, data: _Data) -> None:
+    def __init__(self, data: _Data, *, copies: int = 1) -> None:
         self.data, self.priors = data, _priors(data)
+        self._signs = _images(data.features, data.metric) if copies == N_MIRRORED else None
         self._known: dict[bytes, tuple[float, FloatArray]] = {}
 
     def evidence(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """See `log_evidence`."""
         key, data = parameters.tobytes(), self.data
         if key not in self._known:
-            asked = data.features, data.targets, parameters, data.metric, data.axes
-            self._known[key] = log_evidence(*asked)
+            asked = parameters, data.metric, data.axes
+            if self._signs is None:
+                self._known[key] = log_evidence(data.features, data.targets, *asked)
+            else:
+                half = data.features[: len(data.features) // 2]
+                self._known[key] = mirrored_evidence(half, data.targets, self._signs, *asked)
         return self._known[key]
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:

@@ -17,7 +17,7 @@ where P holds the products of pairs of columns (s <= s') and G the sums of the T
 all nodes, whose size does not depend on m. With middling ranks it is cheaper to keep `a` as it is and to
 compress `c` only; with high ones (short length scales) the plain product is cheapest. What is cheapest is
 reckoned beforehand. How much is dropped follows from a bound on the error it can make, and the result is
-checked at a thousand nodes; if it is not within 5e-7 of the prior variance there, less is dropped.
+checked at some nodes; if it is not within 5e-7 of the prior variance there, less is dropped.
 
 What bias and trend add to the quadratic form needs no compression: cross terms like the mean's, one for each
 feature, and a small quadratic form of the features.
@@ -42,7 +42,7 @@ from optimist.grid import Grid
 # bounds on it that are tried in turn. The bounds are pessimistic by four to five orders.
 CHECKED_ERROR = 5e-7
 BOUNDS = (1e-2, 1e-4, 1e-6)
-CHECKED_NODES = 1000
+CHECKED_NODES = 250
 BLOCK = 8192
 MEMORY = 15_000_000  # numbers that an intermediate matrix may have
 

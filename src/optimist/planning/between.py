@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optimist.arrays import FloatArray, IntArray
+from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.compiled.between import branch, judge, mix, peak
 from optimist.controls import LEVELS, finer, levels, rounded
@@ -104,8 +104,9 @@ class Between(Lookahead):
                 grid, parents
             )  # what is unknown out there promises nothing
         rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
-        if self.noise_costs is not None:
-            rewards = rewards + ~ended * self.costs_at(reached)
+        if self.noise_costs is not None and self.depth > 1:
+            rewards, inner = np.array(rewards), self._inner(count)
+            rewards[inner] += self.costs_at(reached[inner], ended[inner])
         counted, values = uncertainty if self.optimistic else np.zeros(size), np.empty((n, m))
         numbers = task.discount, task.optimistic_value, task.n_actions, len(self._axes[0])
         judge(rewards, ended, counted, futures, *numbers, values)
@@ -115,7 +116,7 @@ class Between(Lookahead):
         """Follow all sequences: `out` is parents, controls, states, uncertainty of all steps, and futures."""
         states, controls, firsts = begun
         parents, applied, reached, uncertainty, futures = out
-        values, count = self.q_function.padded_values, len(firsts)
+        values, count = self.leaf_values, len(firsts)
         if isinstance(self.step, Flow) and self.depth > 1:
             flow, listed = self.step, self.task.controls
             branch(*begun, self.depth - 1, listed, flow.geometry, values, flow.strides, *out)
@@ -123,7 +124,7 @@ class Between(Lookahead):
         parents[:count], reached[:count] = np.repeat(states, controls.shape[1], axis=0), firsts
         applied[:count] = controls.reshape(count, -1)
         if self.depth == 1:
-            futures[:, 0] = self.q_function.value(firsts)
+            futures[:, 0] = self.ends(firsts)
             return
         shape = (count, self._n_after)
         applied[count:] = self._after.controls(len(applied) - count)
@@ -137,6 +138,12 @@ class Between(Lookahead):
         count, n_leaves = futures.shape
         trees = rows[count:].reshape(count, self._n_after, -1)
         return trees[:, -n_leaves:].reshape(count * n_leaves, -1)
+
+    def _inner(self, count: int) -> BoolArray:
+        """Which of the rows of all steps after so many first controls are not the last ones."""
+        inner = np.ones(count * (1 + self._n_after), dtype=np.bool_)
+        inner[count:].reshape(count, self._n_after)[:, -(self.task.n_actions ** (self.depth - 1)) :] = False
+        return inner
 
     def _led(
         self, states: FloatArray, listed: Successors, controls: FloatArray
@@ -191,7 +198,8 @@ class Between(Lookahead):
     @cached_property
     def _after(self) -> Lookahead:
         """What searches after the first control."""
-        return Lookahead(self.task, self.step, self.q_function, self.depth - 1, self.optimistic, self.leaving)
+        how = self.optimistic, self.leaving, self.noise_costs
+        return Lookahead(self.task, self.step, self.q_function, self.depth - 1, *how)
 
 
 def sight(task: Task, *, noisy: bool = False) -> int:

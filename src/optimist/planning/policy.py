@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from optimist.arrays import Actions, FloatArray, IntArray
+from optimist.arrays import Actions, BoolArray, FloatArray, IntArray
 from optimist.compiled.interpolation import interpolate_many
 from optimist.compiled.search import value_each
 from optimist.grid import Grid
@@ -174,14 +174,26 @@ class Lookahead:
     def _search(self, roots: FloatArray) -> Foresight:
         return search([(self, roots)])[0]
 
-    def costs_at(self, states: FloatArray) -> FloatArray:
+    def costs_at(self, states: FloatArray, ended: BoolArray) -> FloatArray:
         """What noise costs a step that leads to `states` [n, d]: E[V(z + e)] - V(z), discounted.  [n]
 
-        At every step that is looked ahead the plan says what going astray there would come to.
+        At every step that is looked ahead the plan says what going astray there would come to; of the last
+        ones their value says it. Where all has `ended` [n] there is nothing to lose.
         """
         assert self.noise_costs is not None
         grid = self.q_function.grid
-        return self.task.discount * _interpolated(grid, self.noise_costs[:, np.newaxis], states)[:, 0]
+        costs = self.task.discount * _interpolated(grid, self.noise_costs[:, np.newaxis], states)[:, 0]
+        return np.asarray(~ended * costs)
+
+    @cached_property
+    def leaf_values(self) -> FloatArray:
+        """What being at a node is worth where nobody looks further, noise and all, padded.  [n_padded]"""
+        values = self.q_function.padded_values
+        return values if self.noise_costs is None else values + self.noise_costs
+
+    def ends(self, states: FloatArray) -> FloatArray:
+        """The same at `states` [n, d].  [n]"""
+        return _interpolated(self.q_function.grid, self.leaf_values[:, np.newaxis], states)[:, 0]
 
     def grow(self, roots: FloatArray, tree: tuple[FloatArray, ...]) -> None:
         """The tree that `Flow.grow` grows, through any step."""
@@ -198,7 +210,7 @@ class Lookahead:
                 if uncertainty is not None:
                     unsure[:, first + action : last : n_actions] = uncertainty.reshape(level.shape[:2])
             level, first = states[:, first:last], last
-        futures[:] = self.q_function.value(level.reshape(-1, n_dims)).reshape(futures.shape)
+        futures[:] = self.ends(level.reshape(-1, n_dims)).reshape(futures.shape)
 
     @cached_property
     def n_tree(self) -> int:
@@ -264,7 +276,7 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     parents, states = np.empty((size, n_dims)), np.empty((size, n_dims))
     unsure, futures = np.zeros(size), np.empty(forest.n_leaves)
     if isinstance(first.step, Flow):
-        first.step.grow(trees, first.q_function.padded_values, (parents, states, unsure, futures))
+        first.step.grow(trees, first.leaf_values, (parents, states, unsure, futures))
     else:
         for (sight, roots), mine, last in zip(asked, rows, ends, strict=True):
             shape, n_leaves = (len(roots), sight.n_tree), n_actions**sight.depth
@@ -282,7 +294,8 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
     rewards, ended = task.rewards(parents, first.controls(size), states), task.terminal(states)
     if first.noise_costs is not None:
-        rewards = rewards + ~ended * first.costs_at(states)
+        rewards, inner = np.array(rewards), forest.inner
+        rewards[inner] += first.costs_at(states[inner], ended[inner])
     counted = unsure if first.optimistic else np.zeros_like(unsure)
     q_values = np.empty((len(trees.roots), n_actions))
     numbers = task.discount, task.optimistic_value, n_actions
@@ -304,6 +317,7 @@ class _Forest(NamedTuple):
     ends: list[slice]  # the same of leaves
     size: int
     n_leaves: int
+    inner: IntArray  # all nodes but leaves
 
 
 @lru_cache(maxsize=1024)
@@ -311,12 +325,14 @@ def _forest(n_actions: int, sights: tuple[tuple[int, int], ...]) -> _Forest:
     """Of `sights`, each so deep, from so many roots. Rehearsals ask for the same again and again."""
     depths = np.repeat([depth for depth, _ in sights], [count for _, count in sights])
     leaves = n_actions**depths
-    sizes = np.array([sum(n_actions**level for level in range(1, depth + 1)) for depth in depths])
+    sizes = np.array([sum(n_actions**level for level in range(1, depth + 1)) for depth in depths], np.intp)
     starts, leaf_starts = (np.append(0, np.cumsum(counts)).astype(np.intp) for counts in (sizes, leaves))
     parts = list(pairwise(accumulate((count for _, count in sights), initial=0)))
     rows, ends = ([slice(int(of[a]), int(of[b])) for a, b in parts] for of in (starts, leaf_starts))
     trees = depths.astype(np.intp), starts, leaf_starts
-    return _Forest(trees, rows, ends, int(starts[-1]), int(leaf_starts[-1]))
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)  # in their tree: leaves lie last
+    inner = np.flatnonzero(places < np.repeat(sizes - leaves, sizes))
+    return _Forest(trees, rows, ends, int(starts[-1]), int(leaf_starts[-1]), inner)
 
 
 def affordable_depth(n_actions: int) -> int:
