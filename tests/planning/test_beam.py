@@ -82,7 +82,7 @@ def test_it_is_a_sight_where_episodes_are_short(max_steps: int, offered: bool) -
     made = Planner(task).plan(known(swing, task.controls), layout, through=flow)
     sights = Sights.of(made, imagined_through(swing)).sights
     assert isinstance(sights[-1], Beam) == offered
-    assert not isinstance(Sights.of(made, imagined_through(swing), far=False).sights[-1], Beam)
+    assert not isinstance(Sights.of(made, imagined_through(swing), rough=True).sights[-1], Beam)
 
 
 def test_with_noise_nobody_looks_so_far() -> None:

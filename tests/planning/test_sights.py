@@ -238,6 +238,10 @@ def test_who_was_lucky_with_little_noise_is_tried_with_more() -> None:
     assert rehearse(task, risky, shaking, start).total > rehearse(task, safe, shaking, start).total
     assert Sights(task, (safe, risky), shaking).best_from(start.states).tolist() == [0]
     assert Sights(task, (risky, safe), shaking).best_from(start.states).tolist() == [1]
+    rough = Sights(task, (safe, risky), shaking, surely=False)  # where plans are compared, luck is let be
+    assert rough.best_from(start.states).tolist() == [1]
+    several = Sights(task, (safe, safe, risky, safe), shaking)
+    assert several.best_from(start.states).tolist() == [0]
 
 
 def test_with_noise_the_few_best_from_each_start_go_on(made: Planned) -> None:

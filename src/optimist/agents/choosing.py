@@ -178,7 +178,7 @@ class Choosing:
             starts = Starts(states, weights, starts.n_seen)
 
         def try_out(made: Planned, against: Rehearsal | None) -> Rehearsal:
-            policy = Sights.of(made, mean, far=False) if sights else made.policy
+            policy = Sights.of(made, mean, rough=True) if sights else made.policy
             return rehearse(self.task, policy, imagined, starts, against=against)
 
         return try_out

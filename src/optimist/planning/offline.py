@@ -122,7 +122,7 @@ def plan(
         begin = from_around(task, _starts(task, starts))
 
         def try_out(made: Planned, against: Rehearsal | None) -> Rehearsal:
-            return rehearse(task, Sights.of(made, imagined, far=False), imagined, begin, against=against)
+            return rehearse(task, Sights.of(made, imagined, rough=True), imagined, begin, against=against)
 
         won = Contest(chooser, attempt, try_out, begin.states[:0]).among_all(kept)
         kept, tried, second = won.planned, won.tried, won.second

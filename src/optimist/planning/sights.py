@@ -107,6 +107,7 @@ class Sights:
     # what the first earns there, by the start, where that is known and there are only costs: it need not be
     # followed again, nor others that have lost against it
     heard: Mapping[bytes, float] = field(default_factory=dict, repr=False)
+    surely: bool = True  # with noise the best are tried once more; not where plans are only compared
 
     @classmethod
     def of(
@@ -115,17 +116,20 @@ class Sights:
         imagined: Imagined,
         filtering: Filter | None = None,
         *,
-        far: bool = True,
+        rough: bool = False,
         others: Sequence[Planned | None] = (),
         heard: Mapping[bytes, float] | None = None,
     ) -> Sights:
         """All sights of a plan, and of `others` of the same task: no two plans on grids err alike.
 
-        `far` ones, too: a beam, where episodes are short enough to be followed with it.
+        A beam, too, where episodes are short enough to be followed with it. `rough` is enough where plans are
+        compared: no beam, and with noise the best sight is taken as it seems.
         """
         plans = [made, *(other for other in others if other is not None)]
-        sights = [sight for planned in plans for sight in _sights_of(planned, far=far)]
-        return cls(made.task, tuple(sights), imagined, filtering=filtering, heard=heard or {})
+        sights = [sight for planned in plans for sight in _sights_of(planned, far=not rough)]
+        return cls(
+            made.task, tuple(sights), imagined, filtering=filtering, heard=heard or {}, surely=not rough
+        )
 
     @property
     def depth(self) -> int:
@@ -162,7 +166,7 @@ class Sights:
         if np.isfinite(self.task.most):
             return self._first_that_does(starts)
         noisy = isinstance(self.imagined, Noisy)
-        if noisy and len(self.sights) <= FINALISTS:
+        if noisy and self.surely and len(self.sights) <= FINALISTS:
             return self._best_of_few(starts, np.zeros((len(self.sights), len(starts))))
         known = [np.nan if noisy else self.heard.get(start.tobytes(), np.nan) for start in starts]
         totals = np.full((len(self.sights), len(starts)), np.nan)
@@ -179,7 +183,7 @@ class Sights:
         heard = imagine(self.task, trying, self.imagined, Starts.alike(starts[rows]), lost)
         totals[which, rows] = heard.totals
         best: list[int] = totals.argmax(axis=0).tolist()
-        return self._best_of_few(starts, totals) if noisy else best
+        return self._best_of_few(starts, totals) if noisy and self.surely else best
 
     def _best_of_few(self, starts: FloatArray, totals: FloatArray) -> list[int]:
         """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on."""
