@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import cast
 
@@ -13,7 +13,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
 from optimist.models import Model, StoppingRule
-from optimist.models.drift import Drift, check_points, measure_drift
+from optimist.models.drift import Drift, Drifting, check_points, measure_drift
 from optimist.steps import Successors
 from optimist.systems import SYSTEMS
 from optimist.transitions import Transitions
@@ -112,27 +112,41 @@ def test_a_learned_model_drifts_with_news_and_less_and_less(problem: str, joint:
     assert early.uncertainty_drift > 5.0 * late.uncertainty_drift
 
 
-def test_what_a_model_said_is_remembered_for_the_same_grid_only() -> None:
-    system = SYSTEMS["pendulum"]
-    controls, data = system.task.controls, scattered(system, 60, seed=0)
-    grids = [Grid.uniform(system.task.box, [30, 30]), Grid.spaced(system.task.box, [9, 9], [1.0, 2.0])]
+@dataclass
+class Listened:
+    """Counts how often it is asked. It cannot be hashed, and says all in one place."""
 
-    def made() -> list[Model]:
-        counts = (20, 40, 60)
-        parts = [(data.states[:n], data.actions[:n], data.next_states[:n]) for n in counts]
-        return [learned(system, Transitions.stepped(*part), of_kind(True)) for part in parts]
+    shift: float
+    asked: int = 0
+    _place: FloatArray = field(default_factory=lambda: np.empty((100, 2)))
 
-    def between_fresh_ones(grid: Grid, controls: FloatArray) -> Drift:
-        _, before, after = made()
-        return measure_drift(before, after, grid, controls)
+    def predict_with_uncertainty(self, states: FloatArray, controls: FloatArray) -> Successors:
+        self.asked += 1
+        self._place[:] = BOX.wrap(states + self.shift * (1.0 + controls))
+        return Successors(self._place, np.full(len(states), 0.1))
 
-    first, second, third = made()
-    measure_drift(first, second, grids[0], controls)
-    again = [measure_drift(second, third, grid, controls) for grid in grids]
-    assert again == [between_fresh_ones(grid, controls) for grid in grids]
-    assert again[0] != again[1]
-    one = measure_drift(second, third, grids[0], controls[:1])
-    assert one == between_fresh_ones(grids[0], controls[:1])
+
+def test_what_a_model_said_is_remembered_for_the_same_question_only() -> None:
+    grids = [Grid.uniform(BOX, [21, 36]), Grid.spaced(BOX, [9, 9], [1.0, 1.0])]
+    drifting, models = Drifting(), [Listened(0.0), Listened(0.1), Listened(0.3), Listened(0.3)]
+    first, second, third, fourth = (cast(Model, model) for model in models)
+    assert drifting(first, second, grids[0], CONTROLS) == measure_drift(first, second, grids[0], CONTROLS)
+    models[1].asked = 0
+    again = drifting(second, third, grids[0], CONTROLS.copy())
+    assert models[1].asked == 0
+    assert again == measure_drift(second, third, grids[0], CONTROLS)
+    assert again.mean_drift > 0.0
+    for before, grid, controls in (
+        (third, grids[1], CONTROLS),
+        (fourth, grids[0], CONTROLS),
+        (third, grids[0], CONTROLS[:1]),
+    ):
+        drifting(second, third, grids[0], CONTROLS)
+        models[2].asked = models[3].asked = 0
+        expected = measure_drift(before, first, grid, controls)
+        assert models[2].asked + models[3].asked == len(controls)
+        assert drifting(before, first, grid, controls) == expected
+        assert models[2].asked + models[3].asked == 2 * len(controls)
 
 
 # --- check points -------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from scipy.linalg import solve_discrete_are
 
 from optimist import Box, Discretisation, Task, plan
 from optimist.arrays import FloatArray
+from optimist.grid import Grid
 from optimist.planning.between import BENT, Between, bend, sight
 from optimist.planning.flow import Flow
 from optimist.planning.leaving import Leaving
-from optimist.planning.policy import affordable_depth
+from optimist.planning.policy import QFunction, affordable_depth
 from optimist.steps import known
 from optimist.systems import find_system
 from tests.naive.between import every_sequence, mixed, smoothed
@@ -87,6 +88,42 @@ def test_values_are_those_of_trying_all_sequences(planned: Any) -> None:
             best = max(best, total + DISCOUNT**2 * policy.q_function.value(at)[0])
         raw.append(quadratic(state, control[np.newaxis], first[np.newaxis])[0] + DISCOUNT * best)
     np.testing.assert_allclose(tried.values[0], smoothed(np.array(raw), 9, 1), rtol=1e-10)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("compiled", [True, False], ids=["flow", "step"])
+def test_at_every_step_ahead_noise_costs_what_the_plan_says(depth: int, compiled: bool) -> None:
+    """A naive recursion after each first control: r + discount (cost(z) + best that follows)."""
+    task = regulator(is_terminal=lambda states: states[:, 0] > 1.2)
+    grid, stream = Grid.uniform(task.box, [9, 9]), np.random.default_rng(0)
+    worth = QFunction(grid, stream.normal(size=(grid.n_nodes, task.n_actions)) - 5.0)
+    costs = stream.normal(size=grid.n_nodes)
+    of_noise = QFunction(grid, costs[:, np.newaxis])
+    step = known(drift, task.controls)
+    if compiled:
+        step = Flow.through(grid, step, task.n_actions)
+    policy = Between(task, step, worth, depth, False, None, grid.pad(costs))
+
+    def after(state: FloatArray, control: FloatArray, reached: FloatArray, left: int) -> float:
+        value = float(quadratic(state, control, reached)[0])
+        if task.terminal(reached)[0]:
+            return value
+        then = float(worth.value(reached)[0]) if left == 0 else best(reached, left)
+        return value + DISCOUNT * (float(of_noise(reached)[0, 0]) + then)
+
+    def best(state: FloatArray, left: int) -> float:
+        each = [(task.controls[[action]], step(state, action).next_states) for action in range(5)]
+        return max(after(state, control, reached, left - 1) for control, reached in each)
+
+    states = np.array([[0.4, -0.7], [1.0, 1.5], [1.19, 0.3]])
+    tried, led = policy.trying(states), [step(states, action).next_states for action in range(5)]
+    listed = np.stack(led, axis=1)
+    for number, state in enumerate(states):
+        raw = []
+        for control in tried.controls[number]:
+            first, _ = mixed(task.box, state, listed[number], np.zeros(5), policy._levels, control)
+            raw.append(after(state[np.newaxis], control[np.newaxis], first[np.newaxis], depth - 1))
+        np.testing.assert_allclose(tried.values[number], smoothed(np.array(raw), 9, 1), atol=1e-9)
 
 
 def test_through_any_step_it_does_what_it_does_through_a_flow(planned: Any) -> None:

@@ -38,7 +38,7 @@ from optimist.controls import rounded
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.models.drift import Drift
+from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
@@ -72,7 +72,7 @@ class GPRMaxAgent:
         self._foreseen: tuple[FloatArray, Successors] | None = None  # the last state acted in; of all actions
         self._begun = 0  # how many transitions there were when the current episode began
         self._looking = Looking()
-        self._tracking = Tracking()
+        self._tracking, self._drifting = Tracking(), Drifting()
 
     def _believe(self, task: Task) -> None:
         """Learn and plan by this task from now on: what was told, or what is believed by now."""
@@ -294,7 +294,7 @@ class GPRMaxAgent:
         drifts: tuple[Drift, ...] = ()
         same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
         if previous is not None:
-            drift = previous.drift_to(model) if same_box else Drift(np.inf, np.inf)
+            drift = previous.drift_to(model, self._drifting) if same_box else Drift(np.inf, np.inf)
             drifts = (*(() if self._woken else previous.drifts), drift)
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1

@@ -10,7 +10,7 @@ import numpy as np
 from optimist.arrays import Action, FloatArray
 from optimist.filtering import Filter
 from optimist.models import Model
-from optimist.models.drift import Drift, measure_drift
+from optimist.models.drift import Drift, Drifting
 from optimist.models.model import filtering_of, imagined_by
 from optimist.planning import Flow, Lookahead, Plan, Planned, Planner, QFunction
 from optimist.planning.between import Between
@@ -97,10 +97,10 @@ class Knowledge:
         assert found.uncertainty is not None
         return found.next_states[0], float(found.uncertainty[0])
 
-    def drift_to(self, after: Model) -> Drift:
+    def drift_to(self, after: Model, drifting: Drifting) -> Drift:
         """How much the model has changed until another, over the steps that are planned with."""
         planned = self.planned
-        drift = measure_drift(self.model, after, planned.grid, planned.task.controls)
+        drift = drifting(self.model, after, planned.grid, planned.task.controls)
         return replace(drift, mean_drift=drift.mean_drift * planned.mean_hold)
 
     @cached_property

@@ -17,7 +17,8 @@ where P holds the products of pairs of columns (s <= s') and G the sums of the T
 all nodes, whose size does not depend on m. With middling ranks it is cheaper to keep `a` as it is and to
 compress `c` only; with high ones (short length scales) the plain product is cheapest. What is cheapest is
 reckoned beforehand. How much is dropped follows from a bound on the error it can make, and the result is
-checked at some nodes; if it is not within 5e-7 of the prior variance there, less is dropped.
+checked at 250 nodes; if it is not within 5e-7 of the prior variance there, less is dropped. Elsewhere
+errors of 2e-6 were seen (an acrobot's).
 
 What bias and trend add to the quadratic form needs no compression: cross terms like the mean's, one for each
 feature, and a small quadratic form of the features.

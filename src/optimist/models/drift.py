@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from optimist.documents import Settings
 from optimist.grid import Grid
 from optimist.models.knownness import FINE
 from optimist.models.model import Model
-from optimist.steps import Successors
 from optimist.threads import shared
 
 POINTS_PER_AXIS = 10
@@ -75,35 +73,51 @@ def check_points(grid: Grid) -> FloatArray:
     return box.wrap(points)
 
 
-def measure_drift(before: Model, after: Model, grid: Grid, controls: FloatArray) -> Drift:
-    """Mean change over check points and `controls` [n_actions, k].
+class Drifting:
+    """Measures it again and again. Who is new now is old the next time: what it said is remembered."""
 
-    Who is `after` now will be `before` the next time: what it says is remembered, for as long as it lives.
-    """
-    states = check_points(grid)
-    cells = grid.box.widths / np.maximum(np.array(grid.shape) - ~grid.box.periodic, FINE)
-    said = _SAID.get(before)
-    known = [] if said is None or said.grid is not grid or said.controls is not controls else said.of_each
-    asked = [(model, control) for model in ([after] if known else [before, after]) for control in controls]
-    found = shared(lambda one: one[0].predict_with_uncertainty(states, one[1][np.newaxis]), asked)
-    known, found = known or found[: len(controls)], found[-len(controls) :]
-    _SAID[after] = _Said(grid, controls, found)
-    moved, changed = [], []
-    for (old, old_uncertainty), (new, new_uncertainty) in zip(known, found, strict=True):
-        assert old_uncertainty is not None
-        assert new_uncertainty is not None
-        moved.append(np.abs(grid.box.displacement(old, new) / cells).max(axis=1).mean())
-        changed.append(np.abs(new_uncertainty - old_uncertainty).mean())
-    return Drift(float(np.mean(moved)), float(np.mean(changed)))
+    def __init__(self) -> None:
+        self._said: _Said | None = None
+
+    def __call__(self, before: Model, after: Model, grid: Grid, controls: FloatArray) -> Drift:
+        """Mean change over check points and `controls` [n_actions, k]."""
+        states, said = check_points(grid), self._said
+        cells = grid.box.widths / np.maximum(np.array(grid.shape) - ~grid.box.periodic, FINE)
+        known = [] if said is None or not said.answers(before, grid, controls) else said.of_each
+        asked = [
+            (model, control) for model in ([after] if known else [before, after]) for control in controls
+        ]
+        found = shared(lambda one: _asked(one[0], states, one[1]), asked)
+        known, found = known or found[: len(controls)], found[-len(controls) :]
+        self._said = _Said(after, grid, controls, found)
+        moved, changed = [], []
+        for (old, old_uncertainty), (new, new_uncertainty) in zip(known, found, strict=True):
+            moved.append(np.abs(grid.box.displacement(old, new) / cells).max(axis=1).mean())
+            changed.append(np.abs(new_uncertainty - old_uncertainty).mean())
+        return Drift(float(np.mean(moved)), float(np.mean(changed)))
+
+
+def measure_drift(before: Model, after: Model, grid: Grid, controls: FloatArray) -> Drift:
+    """The same once."""
+    return Drifting()(before, after, grid, controls)
+
+
+def _asked(model: Model, states: FloatArray, control: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where a control [k] leads from `states` [n, d] and how unsure that is: kept, so it is nobody else's."""
+    next_states, uncertainty = model.predict_with_uncertainty(states, control[np.newaxis])
+    assert uncertainty is not None
+    return np.array(next_states), np.array(uncertainty)
 
 
 @dataclass(frozen=True, eq=False)
 class _Said:
     """By a model, at the check points of a grid."""
 
+    model: Model
     grid: Grid
     controls: FloatArray
-    of_each: list[Successors]  # [n_actions]
+    of_each: list[tuple[FloatArray, FloatArray]]  # [n_actions]
 
-
-_SAID: WeakKeyDictionary[Model, _Said] = WeakKeyDictionary()
+    def answers(self, model: Model, grid: Grid, controls: FloatArray) -> bool:
+        """Whether that is what is asked."""
+        return model is self.model and grid is self.grid and np.array_equal(controls, self.controls)

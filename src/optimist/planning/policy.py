@@ -215,7 +215,7 @@ class Lookahead:
     @cached_property
     def n_tree(self) -> int:
         """Nodes of a tree."""
-        return sum(self.task.n_actions**level for level in range(1, self.depth + 1))
+        return _n_tree(self.task.n_actions, self.depth)
 
     @property
     def n_dims(self) -> int:
@@ -270,7 +270,8 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     """What sights that are `kin` see, each from its roots [n, d]."""
     first = asked[0][0]
     task, grid, n_actions, n_dims = first.task, first.q_function.grid, first.task.n_actions, first.n_dims
-    forest = _forest(n_actions, tuple((sight.depth, len(roots)) for sight, roots in asked))
+    sights = tuple((sight.depth, len(roots)) for sight, roots in asked)
+    forest = _forest(n_actions, sights)
     roots = asked[0][1] if len(asked) == 1 else np.concatenate([roots for _, roots in asked])
     trees, rows, ends, size = Trees(roots, *forest.trees), forest.rows, forest.ends, forest.size
     parents, states = np.empty((size, n_dims)), np.empty((size, n_dims))
@@ -294,7 +295,7 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
     rewards, ended = task.rewards(parents, first.controls(size), states), task.terminal(states)
     if first.noise_costs is not None:
-        rewards, inner = np.array(rewards), forest.inner
+        rewards, inner = np.array(rewards), _inner(n_actions, sights)
         rewards[inner] += first.costs_at(states[inner], ended[inner])
     counted = unsure if first.optimistic else np.zeros_like(unsure)
     q_values = np.empty((len(trees.roots), n_actions))
@@ -317,7 +318,6 @@ class _Forest(NamedTuple):
     ends: list[slice]  # the same of leaves
     size: int
     n_leaves: int
-    inner: IntArray  # all nodes but leaves
 
 
 @lru_cache(maxsize=1024)
@@ -325,14 +325,24 @@ def _forest(n_actions: int, sights: tuple[tuple[int, int], ...]) -> _Forest:
     """Of `sights`, each so deep, from so many roots. Rehearsals ask for the same again and again."""
     depths = np.repeat([depth for depth, _ in sights], [count for _, count in sights])
     leaves = n_actions**depths
-    sizes = np.array([sum(n_actions**level for level in range(1, depth + 1)) for depth in depths], np.intp)
+    sizes = np.array([_n_tree(n_actions, depth) for depth in depths], dtype=np.intp)
     starts, leaf_starts = (np.append(0, np.cumsum(counts)).astype(np.intp) for counts in (sizes, leaves))
     parts = list(pairwise(accumulate((count for _, count in sights), initial=0)))
     rows, ends = ([slice(int(of[a]), int(of[b])) for a, b in parts] for of in (starts, leaf_starts))
     trees = depths.astype(np.intp), starts, leaf_starts
-    places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)  # in their tree: leaves lie last
-    inner = np.flatnonzero(places < np.repeat(sizes - leaves, sizes))
-    return _Forest(trees, rows, ends, int(starts[-1]), int(leaf_starts[-1]), inner)
+    return _Forest(trees, rows, ends, int(starts[-1]), int(leaf_starts[-1]))
+
+
+@lru_cache(maxsize=32)
+def _inner(n_actions: int, sights: tuple[tuple[int, int], ...]) -> BoolArray:
+    """Which nodes of the same trees are no leaves: in each, these lie last.  [size]"""
+    trees = [np.arange(_n_tree(n_actions, depth)) < _n_tree(n_actions, depth - 1) for depth, _ in sights]
+    return np.concatenate([np.tile(tree, count) for tree, (_, count) in zip(trees, sights, strict=True)])
+
+
+def _n_tree(n_actions: int, depth: int) -> int:
+    """Nodes of a tree so deep."""
+    return sum(n_actions**level for level in range(1, depth + 1))
 
 
 def affordable_depth(n_actions: int) -> int:

@@ -179,8 +179,10 @@ class Sights:
             np.maximum.at(best, rows[over], so_far[over])
             return np.asarray(so_far < best[rows])
 
-        trying = Begun(self.sights, which)
-        heard = imagine(self.task, trying, self.imagined, Starts.alike(starts[rows]), lost)
+        trying, imagined = Begun(self.sights, which), self.imagined
+        if isinstance(imagined, Noisy) and not self.surely:  # what it earns is asked on other paths
+            imagined = replace(imagined, seed=imagined.seed + 1)
+        heard = imagine(self.task, trying, imagined, Starts.alike(starts[rows]), lost)
         totals[which, rows] = heard.totals
         best: list[int] = totals.argmax(axis=0).tolist()
         return self._best_of_few(starts, totals) if noisy and self.surely else best
