@@ -116,7 +116,7 @@ def test_rewards_of_the_wrong_shape_are_refused(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_reward_that_is_not_finite_names_the_state(bad: float) -> None:
     task = make_task(reward=lambda states, controls, next_states: np.array([0.0, bad, bad]))
-    with pytest.raises(ValueError, match=r"`reward` must be finite; got .*\[0\.5, -1\.0\].*1 more of 3"):
+    with pytest.raises(ValueError, match=r"`reward` must be finite, .*; got .*\[0\.5, -1\.0\].*1 more of 3"):
         task.rewards(STATES, CONTROL, STATES)
 
 

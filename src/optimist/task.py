@@ -218,7 +218,7 @@ class Task:
         if rewards.size and not np.abs(rewards).max() <= LARGEST_REWARD:  # NaN is not, either
             bad = np.flatnonzero(~(np.abs(rewards) <= LARGEST_REWARD))
             raise GivenError(
-                f"`reward` must be finite; got {rewards[bad[0]]} at state "
+                f"`reward` must be finite, up to {LARGEST_REWARD:g}; got {rewards[bad[0]]} at state "
                 f"{states[bad[0]].tolist()} (and at {bad.size - 1} more of {rewards.size})."
             )
         return rewards

@@ -22,7 +22,9 @@ R = TypeVar("R")
 def default_threads() -> int:
     """As many as there are cores, unless whoever shares them among processes says otherwise."""
     said = environ.get("OPTIMIST_THREADS", "")
-    return int(said) if said.isdigit() and int(said) > 0 else cpu_count() or 1
+    if said and not (said.isdecimal() and int(said) > 0):
+        raise ValueError(f"OPTIMIST_THREADS must be a whole number above 0, or be left out; got {said!r}.")
+    return int(said) if said else cpu_count() or 1
 
 
 def shared(work: Callable[[T], R], given: Sequence[T], *, most: int | None = None) -> list[R]:

@@ -243,12 +243,22 @@ def test_noise_is_planned_for_and_played_with(say_json: SayJson) -> None:
 
 def test_noise_of_zero_is_no_noise(say_json: SayJson) -> None:
     how = "plan", "mountain-car", "--nodes", "31,31", "--hold", "1", "--lookahead", "0"
-    clean, zero = say_json(*how), say_json(*how, "--noise", "0")
-    for unlike in (clean, zero):
+    clean, zero, hardly = (say_json(*how, *noise) for noise in ([], ["--noise", "0"], ["--noise", "1e-12"]))
+    for unlike in (clean, zero, hardly):
         unlike.pop("seconds")
-    assert clean == zero
+    assert clean == zero == hardly
 
 
 @pytest.mark.parametrize("noise", ["-0.1", "much", "0.1,0.1,0.1", "nan"])
 def test_noise_that_is_none_is_refused(noise: str, say: Say) -> None:
     assert "--noise must" in require_refused(say("plan", "pendulum", "--noise", noise))
+
+
+def test_noise_that_cannot_be_is_said_as_it_was_typed(say: Say) -> None:
+    assert "(2); got 'inf'" in require_refused(say("plan", "pendulum", "--noise", "inf"))
+
+
+def test_a_number_of_threads_that_is_none_is_refused() -> None:
+    ran = run("plan", "pendulum", "--nodes", "9,9", env={"OPTIMIST_THREADS": "two"})
+    told = require_refused((ran.returncode, ran.stdout, ran.stderr))
+    assert "OPTIMIST_THREADS must be a whole number above 0, or be left out; got 'two'" in told

@@ -364,6 +364,11 @@ def test_noise_follows_from_the_seed_and_the_state_so_that_runs_go_on_as_they_we
     np.testing.assert_array_equal(paths[0], paths[1])
 
 
+def test_noise_that_cannot_be_is_named() -> None:
+    with pytest.raises(ValueError, match=r"`sensor_noise` must be finite and not negative; got -1"):
+        gymnasium.make("optimist/Pendulum-v0", sensor_noise=-1.0)
+
+
 def test_sensors_may_be_noisy_while_the_motion_is_not() -> None:
     clean = gymnasium.make("optimist/Pendulum-v0")
     read = gymnasium.make("optimist/Pendulum-v0", sensor_noise=0.1)

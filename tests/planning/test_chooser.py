@@ -352,6 +352,15 @@ def test_a_start_beyond_the_edge_is_planned_for_from_where_it_is(rate: float) ->
     assert np.isfinite(made.expected)
 
 
+@pytest.mark.parametrize("starts", [[[np.nan, 0.0]], [[0.0, 0.0, 0.0]], np.empty((0, 2))])
+def test_episodes_begin_in_states(starts: Any) -> None:
+    made = plan(TASK, swing, FEW, depth=1)
+    with pytest.raises(ValueError, match="`starts` must"):
+        made.roll_out(starts)
+    one, many = made.roll_out([0.1, 0.0]), made.roll_out(np.array([[0.1, 0.0]]))
+    np.testing.assert_array_equal(one.total_rewards, many.total_rewards)
+
+
 @pytest.mark.parametrize("turns", [-2, 3])
 def test_a_start_some_turns_away_is_where_it_would_be_without_them(turns: int) -> None:
     near, far = (plan(TASK, swing, FEW, starts=[0.1 + 2.0 * np.pi * n, 0.0], depth=1) for n in (0, turns))

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from optimist.agents import PRESETS
+from optimist.agents.doubts import UNEXPLAINED
 from optimist.cli.axes import FIRST_TWO, Axes, two_axes
 from optimist.cli.check import DIRECTORY, named
 from optimist.cli.output import print_json, progress
@@ -209,6 +210,7 @@ def _result(store: RunStore, directory: Path) -> dict[str, Any]:
         "episodes": [asdict(row) for row in store.episodes()],
         "stopped_learning_at": store.stopped_learning_at(),
         "outside": store.n_outside(),
+        "void": len(store.marked(UNEXPLAINED)),
         "plans": len(plans),
         "fit_seconds": round(sum(row["fit_seconds"] for row in plans), 3),
         "plan_seconds": round(sum(row["predict_seconds"] + row["plan_seconds"] for row in plans), 3),
@@ -232,6 +234,9 @@ def _print_end(result: dict[str, Any], problem: Problem) -> None:
         print(f"  {_mirrored(result['mirror'], problem.axis_names)}")
     if result["outside"]:
         print(f"  {result['outside']} observations lay outside the task's box; the plan saw them at its edge")
+    if result["void"]:
+        left_out = f"{result['void']} of {result['transitions']} transitions were not learned from"
+        print(f"  {left_out}: nothing explains them (optimist check {quote(result['run'])})")
     if "plot" in result:
         print(f"  picture: {result['plot']}")
     run = _again(result["run"], problem.source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,6 +13,7 @@ from optimist import starting
 from optimist.cli import campaign, check, export, learn, plan, problems, replay, report, watch
 from optimist.given import damaged_cache, one_line
 from optimist.runs import RunError
+from optimist.threads import default_threads
 
 Refused: type[Any] = typer.BadParameter.__mro__[2]  # click's, wherever this version of typer keeps it
 
@@ -50,10 +52,12 @@ def optimist_command(
     ] = False,
 ) -> None:
     """Learn to control a low-dimensional continuous system in a handful of episodes."""
+    default_threads()  # what cannot be is said at once
 
 
 def main() -> None:
     """Run the command. Exit codes: 0 done, 1 the work failed, 2 bad input, 130 stopped by Ctrl-C."""
+    warnings.showwarning = _warn
     try:
         starting.loaded()
         code = app(standalone_mode=False)
@@ -82,6 +86,11 @@ def _refusal(error: Any) -> str:
     command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "optimist"
     said = error.format_message().rstrip(".") or "A command must be named"
     return f"{said}. `{command} --help` says what there is."
+
+
+def _warn(message: Warning | str, *_where: object, **_more: object) -> None:
+    """Whoever typed a command wants the sentence, not the place in our code that says it."""
+    print(f"optimist: {one_line(str(message))}", file=sys.stderr)
 
 
 def _end(sentence: str, code: int) -> NoReturn:

@@ -22,7 +22,8 @@ MANY_EPISODES = 200  # with noise
 
 
 Recipes = Annotated[str, typer.Option(help="'ours': the discretisation is chosen; 'paper': as printed.")]
-Budget = Annotated[int | None, typer.Option(help="Nodes in all; those per axis follow.")]
+BUDGET = "Nodes in all, at most 101 per axis; a last, polished plan has three times as many."
+Budget = Annotated[int | None, typer.Option(help=BUDGET)]
 Nodes = Annotated[str | None, typer.Option(metavar="N,N,...", help="Nodes per axis, such as 100,100.")]
 SPACING = "'uniform', or a power per axis: above 1 puts more nodes near the middle."
 Spacing = Annotated[str | None, typer.Option(metavar="P,P,...", help=SPACING)]
@@ -139,7 +140,12 @@ def _shares(problem: Problem, noise: str | None) -> list[float] | None:
         raise ValueError(f"--noise must be of a problem of ours; got {problem.name}. Call `optimist.plan`.")
     n_dims = problem.task.box.n_dims
     given = noise if "," in noise else ",".join([noise] * n_dims)
-    shares = numbers("--noise", given, n_dims, whole=False)
+    try:
+        shares = numbers("--noise", given, n_dims, whole=False)
+    except ValueError:
+        raise ValueError(
+            f"--noise must be one finite number, or one per axis ({n_dims}); got {noise!r}."
+        ) from None
     if min(shares) < 0.0:
         raise ValueError(f"--noise must not be negative; got {noise}.")
     return shares

@@ -38,7 +38,8 @@ class SystemEnvironment(gymnasium.Env[FloatArray, Any]):
         sensor_noise: float | Sequence[float] = 0.0,
     ) -> None:
         self.system = find_system(problem)
-        self.noise, self.sensor_noise = self.system.noise(noise), self.system.noise(sensor_noise)
+        self.noise = self.system.noise(noise)
+        self.sensor_noise = self.system.noise(sensor_noise, "`sensor_noise`")
         self._episode = 0  # what its noise is drawn by
         self.problem = problem
         modes = self.metadata["render_modes"]

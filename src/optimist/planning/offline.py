@@ -28,6 +28,7 @@ from optimist.steps import Dynamics, imagined_through, known, shaken
 from optimist.task import Task
 
 DEFAULT_DISCRETISATION = Discretisation()
+NEGLIGIBLE = 1e-9  # of the box: noise that is no noise
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,8 +48,9 @@ class KnownPlan(Planned):
         imagined = shaken(imagined_through(self.dynamics), self.noise)
         return Sights.of(self, imagined, others=(self.second,))
 
-    def roll_out(self, starts: FloatArray, *, seed: int = 0) -> Rollouts:
+    def roll_out(self, starts: ArrayLike, *, seed: int = 0) -> Rollouts:
         """Episodes of the system itself under the plan, with the noise that was planned for."""
+        starts = _starts(self.task, starts)
         return roll_out(self.task, self.dynamics, self.sights, starts, noise=self.noise, seed=seed)
 
     def certify(self) -> Certificate:
@@ -81,7 +83,7 @@ def plan(
         limits: tolerance and most sweeps of the solver.
         on_sweep: called after every sweep with their number and the largest change.
         noise: standard deviation [d] of where a step leads, around what `dynamics` say; with it the plan is
-            made in expectation. None or zeros: steps lead where they say.
+            made in expectation. None, zeros or next to nothing: steps lead where they say.
 
     """
     began = perf_counter()
@@ -93,6 +95,8 @@ def plan(
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
     shaking = None if noise is None else require_noise(noise, chooser.first().grid)
+    if shaking is not None:
+        shaking = np.where(shaking > NEGLIGIBLE * task.box.widths, shaking, 0.0)
     shaking = shaking if shaking is not None and shaking.any() else None
     if shaking is not None and (shaking > task.box.widths).any():
         raise ValueError(

@@ -90,13 +90,13 @@ class System:
                 break
         return np.sqrt(squared / count)
 
-    def noise(self, share: float | Sequence[float]) -> FloatArray:
+    def noise(self, share: float | Sequence[float], name: str = "`noise`") -> FloatArray:
         """Standard deviations [d] of noise that is this share of a usual displacement, of each or of all."""
-        shares = array_of("`noise`", share)
+        shares = array_of(name, share)
         if shares.shape not in ((), (self.task.box.n_dims,)):
-            raise ValueError(f"`noise` must be a number or one per coordinate; got shape {shares.shape}.")
+            raise ValueError(f"{name} must be a number or one per coordinate; got shape {shares.shape}.")
         if not (np.isfinite(shares).all() and (shares >= 0.0).all()):
-            raise ValueError(f"`noise` must be finite and not negative; got {shares.tolist()}.")
+            raise ValueError(f"{name} must be finite and not negative; got {shares.tolist()}.")
         return np.asarray(shares * self.usual_displacement)
 
     def _stepped(self, states: FloatArray, controls: FloatArray) -> FloatArray:
