@@ -113,10 +113,16 @@ def test_rewards_of_the_wrong_shape_are_refused(shape: tuple[int, ...]) -> None:
         task.rewards(STATES, CONTROL, STATES)
 
 
+def test_a_reward_whose_sums_would_not_be_finite_is_too_large() -> None:
+    task = make_task(reward=lambda states, controls, next_states: np.array([0.0, -2e300, 0.0]))
+    with pytest.raises(ValueError, match=r"`reward` must be at most 1e\+300 in size; got -2e\+300"):
+        task.rewards(STATES, CONTROL, STATES)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_reward_that_is_not_finite_names_the_state(bad: float) -> None:
     task = make_task(reward=lambda states, controls, next_states: np.array([0.0, bad, bad]))
-    with pytest.raises(ValueError, match=r"`reward` must be finite, .*; got .*\[0\.5, -1\.0\].*1 more of 3"):
+    with pytest.raises(ValueError, match=r"`reward` must be finite; got .*\[0\.5, -1\.0\].*1 more of 3"):
         task.rewards(STATES, CONTROL, STATES)
 
 

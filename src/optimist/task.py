@@ -217,8 +217,9 @@ class Task:
             )
         if rewards.size and not np.abs(rewards).max() <= LARGEST_REWARD:  # NaN is not, either
             bad = np.flatnonzero(~(np.abs(rewards) <= LARGEST_REWARD))
+            wanted = f"at most {LARGEST_REWARD:g} in size" if np.isfinite(rewards[bad[0]]) else "finite"
             raise GivenError(
-                f"`reward` must be finite, up to {LARGEST_REWARD:g}; got {rewards[bad[0]]} at state "
+                f"`reward` must be {wanted}; got {rewards[bad[0]]} at state "
                 f"{states[bad[0]].tolist()} (and at {bad.size - 1} more of {rewards.size})."
             )
         return rewards

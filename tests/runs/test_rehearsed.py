@@ -360,7 +360,7 @@ def test_a_reward_that_is_infinite_somewhere_is_told_in_one_sentence_and_nothing
     unbounded = replace(LINE, reward=reward)
     with GPRMax(ShortLine(), task=unbounded, settings=SMALL, run=tmp_path) as learner:
         for _ in range(2):
-            with pytest.raises(ValueError, match=r"`reward` must be finite, .*; got -inf at state") as told:
+            with pytest.raises(ValueError, match="`reward` must be finite; got -inf at state") as told:
                 learner.learn(12)
             assert "\n" not in str(told.value)
             assert learner.num_timesteps == 5

@@ -355,8 +355,8 @@ def require_affordable(n_actions: int, depth: int) -> None:
     deepest = int(np.log(BLOCK) / np.log(max(n_actions, 2)) + 1e-9)
     if not 1 <= depth <= deepest:
         raise ValueError(
-            f"The lookahead must be 0 (none) or from 1 to {deepest} steps with {n_actions} actions, since it "
-            f"tries all sequences; got {depth}."
+            f"The lookahead must be from 1 to {deepest} steps with {n_actions} actions, since it tries all "
+            f"sequences, or 0 for none; got {depth}."
         )
 
 
