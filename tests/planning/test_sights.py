@@ -240,7 +240,7 @@ def test_who_was_lucky_with_little_noise_is_tried_with_more() -> None:
     assert Sights(task, (risky, safe), shaking).best_from(start.states).tolist() == [1]
     # where plans are compared, luck is let be; on the paths on which they are not compared
     lucky = np.abs(replace(shaking, seed=1).noise_of(0)).max() <= most
-    rough = Sights(task, (safe, risky), shaking, surely=False)
+    rough = Sights(task, (safe, risky), shaking, rough=True)
     assert rough.best_from(start.states).tolist() == [int(lucky)]
     several = Sights(task, (safe, safe, risky, safe), shaking)
     assert several.best_from(start.states).tolist() == [0]
@@ -251,7 +251,7 @@ def test_where_plans_are_compared_a_sight_is_chosen_on_other_paths(made: Planned
     shaking = shaken(imagined_through(swing), noisy.noise)
     assert isinstance(shaking, Noisy)
     rough = Sights.of(noisy, shaking, rough=True)
-    assert not rough.surely
+    assert rough.rough
     others = replace(shaking, seed=shaking.seed + 1)
     each = [rehearse(TASK, sight, others, Starts.alike(STARTS)).totals for sight in rough.sights]
     assert rough.best_from(STARTS).tolist() == np.argmax(each, axis=0).tolist()

@@ -111,15 +111,13 @@ class Backup:
         """Back up a range of `rows`, which are all nodes unless given; the largest change.
 
         Ghosts must be refreshed afterwards (`rows.refresh_ghosts`).
-        `policy`, one entry per row, is filled by the V form only; who wants none is given one all the same,
-        since a kernel for either would have to be compiled. With noise, `values` are those that it
+        `policy`, one entry per row, is filled by the V form only. With noise, `values` are those that it
         makes of the `exact` ones; see the kernels.
         """
         rows = rows or self.rows
         if not self.interpolates_values:
             noisy = () if exact is None else (exact,)
             return self.kernel(*rows.arrays, *self.geometry(rows), span, values, out, *noisy)
-        policy = np.empty(len(rows.places), dtype=np.uint16) if policy is None else policy
         more: tuple[object, ...] = (policy, self.ahead, self.actions, rows.ghosts, rows.palette)
         if exact is not None:
             more = (*more, exact, keeps)

@@ -104,7 +104,7 @@ class Between(Lookahead):
                 grid, parents
             )  # what is unknown out there promises nothing
         rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
-        if self.noise_costs is not None and self.depth > 1:
+        if self.noise_costs is not None:
             rewards, inner = np.array(rewards), self._inner(count)
             rewards[inner] += self.costs_at(reached[inner], ended[inner])
         counted, values = uncertainty if self.optimistic else np.zeros(size), np.empty((n, m))
@@ -141,7 +141,7 @@ class Between(Lookahead):
 
     def _inner(self, count: int) -> BoolArray:
         """Which of the rows of all steps after so many first controls are not the last ones."""
-        inner = np.ones(count * (1 + self._n_after), dtype=np.bool_)
+        inner = np.full(count * (1 + self._n_after), self.depth > 1)
         inner[count:].reshape(count, self._n_after)[:, -(self.task.n_actions ** (self.depth - 1)) :] = False
         return inner
 

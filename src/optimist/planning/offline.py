@@ -95,9 +95,8 @@ def plan(
     planner, step = Planner(task, backup, limits), known(dynamics, task.controls)
     chooser = Chooser(task, discretisation, depth)
     shaking = None if noise is None else require_noise(noise, chooser.first().grid)
-    if shaking is not None:
-        shaking = np.where(shaking > NEGLIGIBLE * task.box.widths, shaking, 0.0)
-    shaking = shaking if shaking is not None and shaking.any() else None
+    shaking = None if shaking is None else np.where(shaking > NEGLIGIBLE * task.box.widths, shaking, 0.0)
+    shaking = None if shaking is None or not shaking.any() else shaking
     if shaking is not None and (shaking > task.box.widths).any():
         raise ValueError(
             f"`noise` must be narrower than the box, whose widths are {task.box.widths.tolist()}; got "

@@ -107,7 +107,7 @@ class Sights:
     # what the first earns there, by the start, where that is known and there are only costs: it need not be
     # followed again, nor others that have lost against it
     heard: Mapping[bytes, float] = field(default_factory=dict, repr=False)
-    surely: bool = True  # with noise the best are tried once more; not where plans are only compared
+    rough: bool = False  # enough to compare plans: with noise the best are not tried once more
 
     @classmethod
     def of(
@@ -127,9 +127,7 @@ class Sights:
         """
         plans = [made, *(other for other in others if other is not None)]
         sights = [sight for planned in plans for sight in _sights_of(planned, far=not rough)]
-        return cls(
-            made.task, tuple(sights), imagined, filtering=filtering, heard=heard or {}, surely=not rough
-        )
+        return cls(made.task, tuple(sights), imagined, filtering=filtering, heard=heard or {}, rough=rough)
 
     @property
     def depth(self) -> int:
@@ -166,7 +164,7 @@ class Sights:
         if np.isfinite(self.task.most):
             return self._first_that_does(starts)
         noisy = isinstance(self.imagined, Noisy)
-        if noisy and self.surely and len(self.sights) <= FINALISTS:
+        if noisy and not self.rough and len(self.sights) <= FINALISTS:
             return self._best_of_few(starts, np.zeros((len(self.sights), len(starts))))
         known = [np.nan if noisy else self.heard.get(start.tobytes(), np.nan) for start in starts]
         totals = np.full((len(self.sights), len(starts)), np.nan)
@@ -180,12 +178,12 @@ class Sights:
             return np.asarray(so_far < best[rows])
 
         trying, imagined = Begun(self.sights, which), self.imagined
-        if isinstance(imagined, Noisy) and not self.surely:  # what it earns is asked on other paths
+        if isinstance(imagined, Noisy) and self.rough:  # what it earns is asked on other paths
             imagined = replace(imagined, seed=imagined.seed + 1)
         heard = imagine(self.task, trying, imagined, Starts.alike(starts[rows]), lost)
         totals[which, rows] = heard.totals
         best: list[int] = totals.argmax(axis=0).tolist()
-        return self._best_of_few(starts, totals) if noisy and self.surely else best
+        return self._best_of_few(starts, totals) if noisy and not self.rough else best
 
     def _best_of_few(self, starts: FloatArray, totals: FloatArray) -> list[int]:
         """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on."""
