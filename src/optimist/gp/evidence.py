@@ -103,22 +103,20 @@ def log_evidence(
     axes: NDArray[np.int64],
 ) -> tuple[float, FloatArray]:
     """The logarithm of p(y) and its gradient; -inf where K is not positive definite."""
-    signal, bias, noise = np.exp(parameters[:N_SCALARS])
-    of_metric, slope = _cut(parameters, metric, axes)
-    projection, _ = build_projection(metric, of_metric, axes)
-    projected = features @ projection
-    signal_part = signal * correlation(projected, projected)
-    total = signal_part + bias
+    hyper, (of_metric, slope) = unpack(parameters, metric, axes), _cut(parameters, metric, axes)
+    projected = features @ hyper.projection
+    signal_part = hyper.signal_variance * correlation(projected, projected)
+    total = signal_part + hyper.bias_variance
     if slope:
         total += slope * (features @ features.T)
-    total[np.diag_indices(len(targets))] += noise
+    total[np.diag_indices(len(targets))] += hyper.noise_variance
     try:
         value, half = _log_density(total, targets)
     except np.linalg.LinAlgError:
         return -np.inf, np.zeros_like(parameters)
     gradient = np.empty_like(parameters)
-    gradient[1] = 2.0 * bias * half.sum()
-    gradient[2] = 2.0 * noise * np.trace(half)
+    gradient[1] = 2.0 * hyper.bias_variance * half.sum()
+    gradient[2] = 2.0 * hyper.noise_variance * np.trace(half)
     if slope:
         gradient[-1] = 2.0 * slope * float((features * (half @ features)).sum())
     half *= signal_part.T  # symmetric; transposed, it lies in memory as `half` does
@@ -158,28 +156,27 @@ def mirrored_evidence(
 
     No metric of factors: a mirror would change its distances.
     """
-    signal, bias, noise = np.exp(parameters[:N_SCALARS])
-    of_metric, slope = _cut(parameters, metric, axes)
-    projection, _ = build_projection(metric, of_metric, axes)
-    projected, n = features @ projection, len(features)
-    near = signal * correlation(projected, projected)  # A
-    across = signal * correlation(projected, projected * signs)  # B
+    hyper, (of_metric, slope) = unpack(parameters, metric, axes), _cut(parameters, metric, axes)
+    projected, n = features @ hyper.projection, len(features)
+    near = hyper.signal_variance * correlation(projected, projected)  # A
+    across = hyper.signal_variance * correlation(projected, projected * signs)  # B
     gradient, value = np.zeros_like(parameters), 0.0
     by_near, by_across = np.zeros((n, n), order="F"), np.zeros((n, n), order="F")
     for sign in (1.0, -1.0):  # of sums, of differences
         turned = features[:, signs == sign]  # the others cancel
         total = near + sign * across
-        total += bias * (1.0 + sign)
+        bias = hyper.bias_variance * (1.0 + sign)
+        total += bias
         if slope:
             total += 2.0 * slope * (turned @ turned.T)
-        total[np.diag_indices(n)] += noise
+        total[np.diag_indices(n)] += hyper.noise_variance
         try:
             part, half = _log_density(total, np.sqrt(0.5) * (targets[:n] + sign * targets[n:]))
         except np.linalg.LinAlgError:
             return -np.inf, np.zeros_like(parameters)
         value += part
-        gradient[1] += 2.0 * bias * (1.0 + sign) * half.sum()
-        gradient[2] += 2.0 * noise * np.trace(half)
+        gradient[1] += 2.0 * bias * half.sum()
+        gradient[2] += 2.0 * hyper.noise_variance * np.trace(half)
         if slope:
             gradient[-1] += 4.0 * slope * float((turned * (half @ turned)).sum())
         by_near += half
