@@ -13,7 +13,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.grid import Grid
 from optimist.models import Model, StoppingRule
-from optimist.models.drift import Drift, Drifting, check_points, measure_drift
+from optimist.models.drift import Drift, Drifting, check_points
 from optimist.steps import Successors
 from optimist.systems import SYSTEMS
 from optimist.transitions import Transitions
@@ -37,7 +37,7 @@ class Shifting:
 
 
 def drift(before: Shifting, after: Shifting, grid: Grid) -> Drift:
-    return measure_drift(cast(Model, before), cast(Model, after), grid, CONTROLS)
+    return Drifting()(cast(Model, before), cast(Model, after), grid, CONTROLS)
 
 
 def test_models_that_agree_have_no_drift() -> None:
@@ -103,9 +103,9 @@ def test_a_learned_model_drifts_with_news_and_less_and_less(problem: str, joint:
         some = Transitions.stepped(data.states[:count], data.actions[:count], data.next_states[:count])
         models.append(learned(system, some, of_kind(joint)))
     early, late = (
-        measure_drift(before, after, grid, task.controls) for before, after in (models[:2], models[2:])
+        Drifting()(before, after, grid, task.controls) for before, after in (models[:2], models[2:])
     )
-    assert measure_drift(models[0], models[0], grid, task.controls) == Drift(0.0, 0.0)
+    assert Drifting()(models[0], models[0], grid, task.controls) == Drift(0.0, 0.0)
     assert late.mean_drift > 0.0
     assert late.uncertainty_drift > 0.0
     assert early.mean_drift > 5.0 * late.mean_drift
@@ -130,11 +130,11 @@ def test_what_a_model_said_is_remembered_for_the_same_question_only() -> None:
     grids = [Grid.uniform(BOX, [21, 36]), Grid.spaced(BOX, [9, 9], [1.0, 1.0])]
     drifting, models = Drifting(), [Listened(0.0), Listened(0.1), Listened(0.3), Listened(0.3)]
     first, second, third, fourth = (cast(Model, model) for model in models)
-    assert drifting(first, second, grids[0], CONTROLS) == measure_drift(first, second, grids[0], CONTROLS)
+    assert drifting(first, second, grids[0], CONTROLS) == Drifting()(first, second, grids[0], CONTROLS)
     models[1].asked = 0
     again = drifting(second, third, grids[0], CONTROLS.copy())
     assert models[1].asked == 0
-    assert again == measure_drift(second, third, grids[0], CONTROLS)
+    assert again == Drifting()(second, third, grids[0], CONTROLS)
     assert again.mean_drift > 0.0
     for before, grid, controls in (
         (third, grids[1], CONTROLS),
@@ -143,7 +143,7 @@ def test_what_a_model_said_is_remembered_for_the_same_question_only() -> None:
     ):
         drifting(second, third, grids[0], CONTROLS)
         models[2].asked = models[3].asked = 0
-        expected = measure_drift(before, first, grid, controls)
+        expected = Drifting()(before, first, grid, controls)
         assert models[2].asked + models[3].asked == len(controls)
         assert drifting(before, first, grid, controls) == expected
         assert models[2].asked + models[3].asked == 2 * len(controls)
@@ -216,7 +216,7 @@ def test_what_changes_where_the_nodes_are_counts_for_more() -> None:
     before, after = cast(Model, Local(1.0)), cast(Model, Local(0.0))
     close = [np.array([-1.0, *np.linspace(-0.1, 0.1, 9), 1.0]), np.linspace(0.0, 324.0, 10)]
     even, crowded = (
-        measure_drift(before, after, grid, CONTROLS).uncertainty_drift
+        Drifting()(before, after, grid, CONTROLS).uncertainty_drift
         for grid in (Grid.uniform(BOX, [11, 10]), Grid(BOX, close))
     )
     assert even == pytest.approx(0.2)

@@ -97,11 +97,6 @@ class Drifting:
         return Drift(float(np.mean(moved)), float(np.mean(changed)))
 
 
-def measure_drift(before: Model, after: Model, grid: Grid, controls: FloatArray) -> Drift:
-    """The same once."""
-    return Drifting()(before, after, grid, controls)
-
-
 def _asked(model: Model, states: FloatArray, control: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Where a control [k] leads from `states` [n, d] and how unsure that is: kept, so it is nobody else's."""
     next_states, uncertainty = model.predict_with_uncertainty(states, control[np.newaxis])
