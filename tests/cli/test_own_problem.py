@@ -50,6 +50,36 @@ def undisturbed(learned: Path) -> Recorded:
 
 # --- learning, and going on ---
 
+GLITCH = """
+import warnings
+from my_cart import Cart, cost, optimist
+
+class Glitch(Cart):
+    def step(self, action):
+        seen, *rest = super().step(action)
+        if self.n_steps == 12:
+            warnings.warn("the sensor is warm")
+        return (seen + (300.0 if self.n_steps == 12 else 0.0), *rest)
+
+def make_env():
+    return optimist.adapt(
+        Glitch(), low=[-2.0, -2.0], high=[2.0, 2.0], controls=[-1.0, 1.0], reward=cost, discount=0.95,
+        max_steps=20,
+    )
+"""
+
+
+def test_what_is_not_learned_from_is_said_and_warnings_are_sentences(place: Path) -> None:
+    (place / "glitch.py").write_text(GLITCH)
+    how = "learn", "glitch.py:make_env", "--episodes", "1", "--settings", "quick.toml"
+    told = run(*how, "--run", "told", cwd=place)
+    assert told.returncode == 0
+    assert told.stderr.splitlines().count("optimist: the sensor is warm") == 1
+    assert "glitch.py:" not in told.stderr  # where it was said is of no use to who typed the command
+    said = "2 of 20 transitions were not learned from: nothing explains them (optimist check told)"
+    assert said in told.stdout
+    assert only_object(run(*how, "--run", "counted", "--json", cwd=place).stdout)["void"] == 2
+
 
 def test_it_is_learned_recorded_and_drawn(place: Path, undisturbed: Recorded) -> None:
     ran = run(*LEARN, "--run", "R", "--plot", "learned.png", "--json", cwd=place)
