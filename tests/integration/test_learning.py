@@ -15,10 +15,10 @@ def learned(name: str, agent: str, *, seed: int, episodes: int) -> GPRMax:
     return learner.learn(episodes=episodes)
 
 
-def test_mountain_car_is_driven_up_in_113_steps_in_the_second_episode() -> None:
-    learner = learned("mountain-car", "gp-rmax-exp", seed=1, episodes=2)
+def test_mountain_car_is_driven_up_in_113_steps_from_the_second_episode_on() -> None:
+    learner = learned("mountain-car", "gp-rmax-exp", seed=0, episodes=3)
     assert all(row.ending == "terminated" for row in learner.episodes)
-    assert learner.episodes[1].steps <= 113
+    assert max(row.steps for row in learner.episodes[1:]) <= 113
     assert learner.n_outside == 0
 
 
