@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optimist.given import brief, real, whole
+from optimist.given import KindError, brief, real, whole
 from optimist.runs import Event, Session, Stepped
 from optimist.runs.given_environment import environment_of
 from optimist.runs.listening import said_no
@@ -101,7 +101,7 @@ class CallbackList(BaseCallback):
         super().__init__()
         for one in callbacks:
             if not hasattr(one, "init_callback"):
-                raise TypeError(
+                raise KindError(
                     f"`callbacks` must be callbacks; got {brief(one)}. A plain list takes functions, too."
                 )
         self.callbacks = callbacks

@@ -31,6 +31,10 @@ class GivenError(ValueError):
     """Somebody's own function failed, or answered what cannot be used. One sentence."""
 
 
+class KindError(TypeError, ValueError):
+    """An argument is of a kind that cannot be meant. Whoever expects either class catches it."""
+
+
 def called(name: str, function: Callable[..., object], *arguments: FloatArray) -> object:
     """What somebody's function returns; what goes wrong in there is said of it by name."""
     with ONE_AT_A_TIME:
@@ -142,22 +146,22 @@ def array_of(name: str, value: object) -> FloatArray:
 
 
 def listed(name: str, values: Any) -> list[Any]:
-    """An argument that is a list, or the like; a TypeError that names it when it is none."""
+    """An argument that is a list, or the like; a `KindError` that names it when it is none."""
     try:
         return list(values)
     except TypeError:
-        raise TypeError(f"{name} must be a list; got {brief(values)}.") from None
+        raise KindError(f"{name} must be a list; got {brief(values)}.") from None
 
 
 def real(name: str, value: Any) -> float:
-    """An argument that is one number, finite or not; a TypeError that names it when it is none."""
+    """An argument that is one number, finite or not; a `KindError` that names it when it is none."""
     try:
         # an array of one number is a list, whatever the version of NumPy makes of it
         if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim):
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must be a number; got {brief(value)}.") from None
+        raise KindError(f"{name} must be a number; got {brief(value)}.") from None
 
 
 def whole(name: str, value: Any, least: int | None = None) -> int:
@@ -171,16 +175,16 @@ def whole(name: str, value: Any, least: int | None = None) -> int:
 
 
 def require_callable(name: str, value: object) -> None:
-    """Raise TypeError unless an argument is a function."""
+    """Raise `KindError` unless an argument is a function."""
     if not callable(value):
-        raise TypeError(f"{name} must be a function; got {brief(value)}.")
+        raise KindError(f"{name} must be a function; got {brief(value)}.")
 
 
 def require_kind(name: str, value: object, kind: type[Any], example: str = "") -> None:
-    """Raise TypeError unless an argument is of that class."""
+    """Raise `KindError` unless an argument is of that class."""
     if not isinstance(value, kind):
         such = f", such as {example}" if example else ""
-        raise TypeError(f"{name} must be a {kind.__name__}{such}; got {brief(value)}.")
+        raise KindError(f"{name} must be a {kind.__name__}{such}; got {brief(value)}.")
 
 
 def flag(value: Any) -> bool | None:

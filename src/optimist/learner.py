@@ -14,7 +14,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.discretisation import Layout
 from optimist.environments.finding import find
-from optimist.given import brief, require_kind, whole
+from optimist.given import KindError, brief, require_kind, whole
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.outcomes import OpenTask
@@ -182,7 +182,7 @@ def told_of(env: Environment | str | Any, task: Task | None) -> tuple[Environmen
     if found is None:
         raise ValueError("`env` or `task` must be given; got neither.")
     if not hasattr(found, "has_wrapper_attr"):
-        raise TypeError(f"`env` must be a Gymnasium environment; got {brief(found)}.")
+        raise KindError(f"`env` must be a Gymnasium environment; got {brief(found)}.")
     return with_task(found)
 
 

@@ -68,6 +68,12 @@ def n_recorded(directory: Path) -> int:
         return store.n_transitions
 
 
+def test_another_problem_of_ours_is_not_gone_on_with(finished: Path, undisturbed: Recorded, say: Say) -> None:
+    said = require_refused(say("resume", str(finished), "--problem", "pendulum"))
+    assert f"--problem must be the one the run in {finished} is of, mountain-car; got 'pendulum'" in said
+    assert recorded(finished) == undisturbed
+
+
 # --- the contract ---
 
 

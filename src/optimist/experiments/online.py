@@ -52,17 +52,28 @@ def open_run(run: Path, problem: str | None = None, *, writing: bool) -> tuple[S
     if agent is None:
         raise RunError(f"The record of the run in {run} is damaged: no agent.")
     if problem is None:
-        if recorded not in SYSTEMS and not is_registered(str(recorded)):
+        if not _is_known(str(recorded)):
             raise ValueError(
                 f"The problem of the run in {run} must be named again, since it is somebody's own code "
                 f"({brief(recorded)}): --problem FILE.py:FUNCTION; got none."
             )
         problem = str(recorded)
+    elif recorded not in (None, problem) and _is_known(
+        problem
+    ):  # a file may have moved, or wrap what it is of
+        raise ValueError(
+            f"--problem must be the one the run in {run} is of, {recorded}; got {brief(problem)}."
+        )
     with of_run(run):
         kind = find_kind(agent)
     found = find_problem(problem)
     with blamed(f"The agent {agent}"):
         return kind.reopen(run, found, writing), found
+
+
+def _is_known(problem: str) -> bool:
+    """Whether a name says all: it is ours, or Gymnasium's."""
+    return problem in SYSTEMS or is_registered(problem)
 
 
 def evaluate(

@@ -37,7 +37,9 @@ class KnownPlan(Planned):
 
     planner: Planner
     dynamics: Dynamics
-    expected: float | None  # total of the rehearsal that it won, a mean over starts, if there was one
+    # Total of the rehearsal that it won, a mean over starts, if there was one; -inf when from some start
+    # every plan leads a thousand widths of the box away: dynamics that blow up
+    expected: float | None
     tried: tuple[tuple[str, float], ...]  # every layout that was rehearsed, and what it came to
     seconds: float  # predicting, tabulating, solving, rehearsing
     second: Planned | None = None  # the plan that came second, acted on where it is better

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optimist.given import brief
+from optimist.given import KindError, brief
 from optimist.runs.logs import Logger, episode_scalars, update_scalars
 from optimist.runs.loop import Event, Stepped, Updated
 
@@ -37,7 +37,7 @@ def _listed(given: object) -> list[Any]:
     if isinstance(given, list | tuple):
         return [one for item in given for one in _listed(item)]
     if not callable(given) and not _is_staged(given):
-        raise TypeError(
+        raise KindError(
             f"`callback` must be a function of an event, a callback, or a list of them; got {brief(given)}."
         )
     return [given]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from optimist.agents.doubts import UNEXPLAINED
-from optimist.given import whole
+from optimist.given import KindError, whole
 from optimist.runs.asked import A, Asked
 from optimist.runs.copying import copied
 from optimist.runs.describe import describe_task, require_same_task, run_header, told_to
@@ -258,7 +258,7 @@ class Session(Asked[A]):
         """Go on in another environment of the same task; an episode that was going on is abandoned."""
         found = environment_of(env)
         if found is None:
-            raise TypeError("`env` must be a Gymnasium environment; got None.")
+            raise KindError("`env` must be a Gymnasium environment; got None.")
         env = found
         require_actions(env, self.task)
         if env.has_wrapper_attr("task"):
