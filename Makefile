@@ -34,8 +34,9 @@ checks: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Hundreds of processes are started: what Python has read once is kept, wherever it is told not to.
 tests: install
-	OPTIMIST_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	OPTIMIST_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -35,13 +35,13 @@ Positive = Annotated[float, Field(gt=0.0)]
 class Said(BaseModel):
     """A document that a program wrote: nothing is missing, nothing is guessed, nothing unknown is in it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class Settings(BaseModel):
     """Settings that people write, in files or in Python: checked, frozen, refused in one sentence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def __init__(self, **given: Any) -> None:
         try:
