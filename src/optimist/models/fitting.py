@@ -22,6 +22,7 @@ from optimist.models.gp_dynamics import (
     GPDynamics,
     GPSettings,
 )
+from optimist.models.kicks import without_kicks
 from optimist.models.knownness import KNOWNNESS
 from optimist.models.mirrors import Asked, Mirror, mirrors, same
 from optimist.models.model import Arrays, Document, Packed
@@ -196,7 +197,11 @@ class _Fit:
             rows = kept & members[:, np.newaxis]
             if not rows.any(axis=0).all():
                 return None  # of some coordinate nothing was seen
-            return tuple(shared(lambda axis: fit_axis(number, axis, rows[:, axis]), range(box.n_dims)))
+
+            def fit(some: BoolArray) -> tuple[Regressor, ...]:
+                return tuple(shared(lambda axis: fit_axis(number, axis, some[:, axis]), range(box.n_dims)))
+
+            return without_kicks(points, self._displacements, rows, fit)
 
         regressors = tuple(fit_group(number, rows) for number, rows in enumerate(groups))
         model = box, controls, settings, self.knownness, regressors
