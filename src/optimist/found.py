@@ -26,5 +26,8 @@ class Found:
     is_terminal: Terminal | None = None
     endless: bool = False  # told that nothing ends an episode but its length
     optimistic_value: float | None = None
+    low_told: bool = False  # somebody said so, and nothing that is seen says otherwise; likewise:
+    high_told: bool = False
+    periodic_told: bool = False
     # where the parts come from, by their names in `print(task)`
     sources: dict[str, str] = field(default_factory=dict)

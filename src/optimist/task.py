@@ -207,6 +207,10 @@ class Task:
             "most steps": self.max_steps,
         }
 
+    def as_read(self, state: FloatArray) -> FloatArray:
+        """An observed state as it is recorded: angles within their turn.  [d]"""
+        return self.box.wrap(state)
+
     def rewards(self, states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
         """The reward function, its answer checked.  [n]"""
         rewards = numbers("`reward`", called("`reward`", self.reward, states, controls, next_states))

@@ -412,6 +412,49 @@ def test_a_coordinate_that_leaps_by_a_turn_is_an_angle() -> None:
     np.testing.assert_allclose([box.low[1], box.high[1]], [-np.pi, np.pi])
 
 
+def along(values: list[float]) -> Transitions:
+    """Of the second coordinate, one after another."""
+    states = np.column_stack([np.zeros(len(values)), values])
+    return Transitions.stepped(states[:-1], np.zeros(len(values) - 1, dtype=np.int64), states[1:])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0, 0.0, 0.931, 1.039, -0.166, 0.103],  # a pendulum's rate, once taken for an angle of one turn
+        [0.0, 0.9, 0.0, 0.9, 0.1],
+        [0.0, 0.2, 0.9, 0.95, 0.1, 0.15, 0.2, 0.1, -0.1, -0.05, 0.95, 0.9],  # -0.1 and 0.95: more than a turn
+    ],
+)
+def test_who_swings_to_and_fro_is_no_angle(values: list[float]) -> None:
+    assert not believed_box(open_found(), along(values)).periodic.any()
+
+
+def test_what_was_told_is_so_whatever_is_seen() -> None:
+    angles = np.mod(0.3 * np.arange(60.0), 2.0 * np.pi) - np.pi
+    seen = along(list(angles))
+    wide = {"low": np.array([-1.0, -1e6]), "high": np.array([1.0, 1e6])}
+    assert believed_box(open_found(), seen).periodic[1]
+    assert not believed_box(open_found(periodic_told=True), seen).periodic[1]
+    told = believed_box(open_found(low_told=True, high_told=True, **wide), seen)
+    assert (told.low[1], told.high[1], told.periodic[1]) == (-1e6, 1e6, False)
+    half = believed_box(open_found(low_told=True, periodic_told=True, **wide), seen)
+    assert half.low[1] == -1e6
+    assert half.high[1] < 10.0
+
+
+def test_what_is_only_believed_to_be_an_angle_is_recorded_as_it_was_read() -> None:
+    angles = np.mod(0.3 * np.arange(60.0), 2.0 * np.pi) - np.pi
+    open_one = OpenTask.of(open_found(), along(list(angles)))
+    assert open_one.box.periodic[1]
+    assert open_one.as_read(np.array([0.5, 4.0])).tolist() == [0.5, 4.0]
+    sure = OpenTask.of(
+        open_found(low=-np.pi * np.ones(2), high=np.pi * np.ones(2), periodic=np.ones(2, dtype=np.bool_)),
+        None,
+    )
+    np.testing.assert_allclose(sure.as_read(np.array([0.5, 4.0])), [0.5, 4.0 - 2.0 * np.pi])
+
+
 def test_what_a_crash_costs_promises_nothing() -> None:
     found = open_found(low=BOX.low, high=BOX.high)
     crashed = walked(lambda x, u, y: np.where(y[:, 0] > 0.9, -100.0, -1.0), lambda s: s[:, 0] > 0.9)

@@ -166,6 +166,9 @@ def find(
         reward=reward,
         is_terminal=is_terminal,
         optimistic_value=optimistic_value,
+        low_told=low is not None,
+        high_told=high is not None,
+        periodic_told=periodic is not None,
         sources={name: said for name, said in sources.items() if given.get(name) is None},
     )
     return FoundEnvironment(env, found, observing, axis_names)

@@ -23,6 +23,8 @@ from optimist.transitions import Transition, Transitions
 ROOM = 1.25  # times what was seen, at least, on an open side
 OCTAVES = 0.5  # an open side grows in steps of so many
 LEAP = 0.75  # of all that was seen of a coordinate, in one step: a turn
+SELDOM = 3  # times as many steps are none, at least
+SLIP = 1e-6  # of a turn, beyond its ends: rounding
 TURNS = (1.0, 2.0, 2.0 * np.pi, 360.0)  # in the units that people use
 UNSEEN = 1.0  # half the width of an axis of which nothing was seen
 EARLY = 50  # transitions after which bounds are judged, once and for all
@@ -92,6 +94,10 @@ class OpenTask(Task):
     def after(self, seen: Transitions) -> OpenTask:
         """What is believed once these transitions were seen."""
         return OpenTask.of(self.found, seen)
+
+    def as_read(self, state: FloatArray) -> FloatArray:
+        """As it is recorded: what is only believed to be an angle is left as it is, beliefs change.  [d]"""
+        return believed_box(self.found, None).wrap(state)
 
     def readable(self, read: Transitions) -> Box:
         """What readings are judged by: open sides reach as far as most of what was `read`, true or not."""
@@ -206,13 +212,14 @@ not_known_yet.said = "not known yet"  # type: ignore[attr-defined]
 def believed_box(found: Found, seen: Transitions | None) -> Box:
     """Finite sides as they were found; open ones around what was seen, with room, in steps.
 
-    Bounds that are far wider than the first transitions are none: people write any number that is large.
+    Bounds that are far wider than the first transitions are none: people write any number that is large. But
+    what was told is so, whatever is seen.
     """
     low, high = found.low.copy(), found.high.copy()
     if seen is not None and len(seen) >= EARLY:
         early = np.concatenate([seen.states[:EARLY], seen.next_states[:EARLY]])
         absurd = (np.ptp(early, axis=0) < SLIVER * (high - low)) & ~found.periodic
-        low[absurd], high[absurd] = -np.inf, np.inf
+        low[absurd & (not found.low_told)], high[absurd & (not found.high_told)] = -np.inf, np.inf
     for axis in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
         bottom, top = -UNSEEN, UNSEEN
         if seen is not None and len(seen):
@@ -223,7 +230,8 @@ def believed_box(found: Found, seen: Transitions | None) -> Box:
         if not low[axis] < high[axis]:  # a side that was found, and nothing seen beyond it yet
             low[axis], high[axis] = min(low[axis], bottom), max(high[axis], top)
     periodic = found.periodic.copy()
-    if seen is not None and len(seen):
+    told = found.periodic_told or (found.low_told and found.high_told)
+    if seen is not None and len(seen) and not told:
         for axis in np.flatnonzero(~periodic):
             turn = _turn(seen.states[:, axis], seen.next_states[:, axis])
             if turn is not None:
@@ -238,11 +246,12 @@ def believed_box(found: Found, seen: Transitions | None) -> Box:
 def _turn(before: FloatArray, after: FloatArray) -> tuple[float, float] | None:
     """Where a coordinate [n] begins and ends that leaps by a fixed turn from one end to the other.
 
-    None unless it did so more than once, nothing else moves nearly as far, and all that was seen is one turn.
+    None unless it did so more than once, seldom, nothing else moves nearly as far, and all that was seen is
+    one turn: who swings to and fro in steps as wide as that goes further some day.
     """
     moved = np.abs(after - before)
     leaps = moved > LEAP * max(float(np.ptp(np.concatenate([before, after]))), 1e-12)
-    if leaps.sum() < 2 or leaps.all():
+    if leaps.sum() < 2 or (~leaps).sum() < SELDOM * leaps.sum():
         return None
     short = float(moved[~leaps].max())
     turn = float(moved[leaps].max()) + short
@@ -253,7 +262,9 @@ def _turn(before: FloatArray, after: FloatArray) -> tuple[float, float] | None:
         return None
     middle = 0.5 * (min(before.min(), after.min()) + max(before.max(), after.max()))
     middle = round(2.0 * middle / full) * 0.5 * full
-    return middle - 0.5 * full, middle + 0.5 * full
+    low, high = middle - 0.5 * full, middle + 0.5 * full
+    within = min(before.min(), after.min()) >= low - SLIP * full
+    return (low, high) if within and max(before.max(), after.max()) <= high + SLIP * full else None
 
 
 def _known_turn(turn: float, short: float) -> float | None:

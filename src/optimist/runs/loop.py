@@ -234,4 +234,4 @@ def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
         raise RunError(f"An observation must have shape ({task.box.n_dims},); got {state.shape} {where}.")
     if not np.isfinite(state).all():
         raise RunError(f"An observation must be finite; got {state.tolist()} {where}.")
-    return task.box.wrap(state)
+    return task.as_read(state)
