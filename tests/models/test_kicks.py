@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
 from optimist.models import GPDynamics, fit_dynamics
 from optimist.models.kicks import without_kicks
 from optimist.models.model import noise_of
@@ -97,6 +98,44 @@ def test_a_place_that_is_new_is_no_kick() -> None:
     np.testing.assert_allclose(
         model.predict(states[[60]], CONTROLS[seen.actions[[60]]]), after[[60]], atol=0.05
     )
+
+
+RAIL = Box([-4.0, -4.0], [4.0, 4.0])
+PUSHES = np.array([[-1.0], [1.0]])
+
+
+def swung(count: int, seed: int, noise: float, kick: tuple[int, float]) -> Transitions:
+    """A pendulum in steps as long as its box is wide; at one of them its rate is changed, and it goes on."""
+    stream, state, rows = np.random.default_rng(seed), np.zeros(2), []
+    for number in range(count):
+        action = int(stream.integers(2))
+        rate = -np.sin(state[0]) - 0.2 * state[1] + PUSHES[action, 0]
+        after = state + 0.3 * np.array([state[1], rate]) + noise * stream.standard_normal(2)
+        after[1] += kick[1] if number == kick[0] else 0.0
+        rows.append((state, action, after))
+        state = after
+    states, actions, next_states = (np.array(part) for part in zip(*rows, strict=True))
+    return Transitions.stepped(states, actions, next_states)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_a_kick_that_was_left_out_stays_out_whoever_is_missed_beside_it(seed: int) -> None:
+    """Processes lean towards it whenever they are asked again, and miss six and more of its neighbours."""
+    seen, model = swung(185, seed, 0.01, (100, -1.2)), None
+    for count in (150, 155, 160, 170, 185):
+        model = fit_dynamics(seen.only(np.arange(185) < count), RAIL, PUSHES, fit_seed=0, previous=model)
+        assert n_learned(model) == {count - 1}
+        noise = noise_of(model)
+        assert noise is not None
+        assert (noise < 0.015).all()
+
+
+def test_a_kick_is_no_evidence_against_a_mirror() -> None:
+    seen = swung(120, 1, 0.0, (70, -0.8))
+    before = fit_dynamics(seen, RAIL, PUSHES, fit_seed=0)
+    model = fit_dynamics(seen, RAIL, PUSHES, fit_seed=0, previous=before)
+    assert before.mirror is not None
+    assert model.mirror is not None
 
 
 # --- how often it is fitted ---

@@ -438,9 +438,18 @@ def test_what_was_told_is_so_whatever_is_seen() -> None:
     assert not believed_box(open_found(periodic_told=True), seen).periodic[1]
     told = believed_box(open_found(low_told=True, high_told=True, **wide), seen)
     assert (told.low[1], told.high[1], told.periodic[1]) == (-1e6, 1e6, False)
-    half = believed_box(open_found(low_told=True, periodic_told=True, **wide), seen)
-    assert half.low[1] == -1e6
-    assert half.high[1] < 10.0
+    for angles_told in (True, False):
+        half = believed_box(open_found(low_told=True, periodic_told=angles_told, **wide), seen)
+        assert half.low[1] == -1e6
+        assert half.high[1] < 10.0
+    # of an axis that was left open nothing was told
+    assert believed_box(open_found(low_told=True, high_told=True), seen).periodic[1]
+
+
+def test_a_side_that_was_found_stays_where_the_other_is_open() -> None:
+    found = open_found(low=np.array([-1.0, 0.0]), high=np.array([1.0, np.inf]))
+    box = believed_box(found, along(list(0.2 + 0.1 * np.sin(np.arange(80.0)))))
+    assert box.low[1] == 0.0
 
 
 def test_what_is_only_believed_to_be_an_angle_is_recorded_as_it_was_read() -> None:

@@ -71,6 +71,11 @@ def open_run(run: Path, problem: str | None = None, *, writing: bool) -> tuple[S
         return kind.reopen(run, found, writing), found
 
 
+def _bare(problem: str) -> str:
+    """Without arguments of the environment, which runs recorded from Python do not know."""
+    return problem.partition("[")[0]
+
+
 def _is_known(problem: str) -> bool:
     """Whether a name says all: it is ours, or Gymnasium's."""
     return problem in SYSTEMS or is_registered(problem)

@@ -22,7 +22,7 @@ from optimist.models.gp_dynamics import (
     GPDynamics,
     GPSettings,
 )
-from optimist.models.kicks import without_kicks
+from optimist.models.kicks import kicks, without_kicks
 from optimist.models.knownness import KNOWNNESS
 from optimist.models.mirrors import Asked, Mirror, mirrors, same
 from optimist.models.model import Arrays, Document, Packed
@@ -225,7 +225,10 @@ class _Fit:
         counts, growth = kept.sum(axis=0), self.settings.refit_growth
         grown = any(count >= growth * one.n_fitted for count, one in zip(counts, before, strict=True))
         known = [] if previous.mirror is None else [previous.mirror]
-        asked = Asked(before, self._points, self._displacements, kept)
+        # what the processes had learned from, and miss by far, is no evidence of how the rest goes
+        off = kicks(self._points, self._displacements, kept, before)
+        off[len(previous.seen) :] = False
+        asked = Asked(before, self._points, self._displacements, kept & ~off[:, np.newaxis])
         return asked.best(mirrors(self.box, self.controls) if grown or anew else known)
 
 

@@ -16,6 +16,7 @@ What is learned from, and what is not:
 - A stop inside the box, where something holds a coordinate again and again (`stops`), jolts whatever touches
   it: on arriving, while it is pushed on, and where it comes back within the step. What a model of the steps
   far from stops does not explain near one is left out, for all coordinates; `jolts` speaks there.
+- Kicks, single steps that nothing explains (`kicks`), are left out, for all coordinates.
 - Transitions that ended an episode are left out: the end may have cut the step short (an acrobot's stops at
   the goal), and a model that hardly knows noise bends over backwards to explain it. It is one in an episode.
 """
@@ -35,6 +36,7 @@ from optimist.filtering import Filter
 from optimist.grid import Grid
 from optimist.models.edges import usable, usual_move
 from optimist.models.jolts import Jolts, learn_jolts
+from optimist.models.kicks import kicks
 from optimist.models.knownness import KNOWNNESS, Asked, Knownness, Variances
 from optimist.models.mirrors import Mirror
 from optimist.models.model import Arrays, Document, Model, ModelSettings, Packed
@@ -266,19 +268,29 @@ class GPDynamics:
         if self.noise is None:
             return None
         step = Slopes(self, self.box, self.noise)
-        free = usable(self.box, self.seen) & ~self.touched(self.seen)[:, np.newaxis]
-        return told_apart(step, self.seen, self.controls, free)
+        return told_apart(step, self.seen, self.controls, self._free)
 
     @cached_property
     def uneven(self) -> Uneven | None:
         """How noise depends on the place; None: it does not. Not asked where sensors are noisy, too."""
         if self.noise is None or self._told_apart is not None:
             return None
-        seen, free = self.seen, usable(self.box, self.seen) & ~self.touched(self.seen)[:, np.newaxis]
+        seen = self.seen
         errors = self.box.displacement(
             self.predict(seen.states, seen.controls(self.controls)), seen.next_states
         )
-        return find_uneven(self.box, seen.states, errors, free, self.noise)
+        return find_uneven(self.box, seen.states, errors, self._free, self.noise)
+
+    @cached_property
+    def _free(self) -> BoolArray:
+        """What noise alone made of the coordinates of what was seen.  [n, d]"""
+        seen, box = self.seen, self.box
+        free = usable(box, seen) & ~self.touched(seen)[:, np.newaxis]
+        moved = box.displacement(seen.states, seen.next_states)
+        for regressors, rows, points in self._shares(seen.states, seen.controls(self.controls)):
+            off = kicks(points, moved[rows], free[rows], regressors)
+            free[rows] &= ~off[:, np.newaxis]
+        return free
 
     @cached_property
     def _numbered(self) -> Transitions:

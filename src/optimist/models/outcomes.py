@@ -97,7 +97,12 @@ class OpenTask(Task):
 
     def as_read(self, state: FloatArray) -> FloatArray:
         """As it is recorded: what is only believed to be an angle is left as it is, beliefs change.  [d]"""
-        return believed_box(self.found, None).wrap(state)
+        return self._before_all.wrap(state)
+
+    @cached_property
+    def _before_all(self) -> Box:
+        """What was believed before anything was seen."""
+        return believed_box(self.found, None)
 
     def readable(self, read: Transitions) -> Box:
         """What readings are judged by: open sides reach as far as most of what was `read`, true or not."""
@@ -218,7 +223,7 @@ def believed_box(found: Found, seen: Transitions | None) -> Box:
     low, high = found.low.copy(), found.high.copy()
     if seen is not None and len(seen) >= EARLY:
         early = np.concatenate([seen.states[:EARLY], seen.next_states[:EARLY]])
-        absurd = (np.ptp(early, axis=0) < SLIVER * (high - low)) & ~found.periodic
+        absurd = (np.ptp(early, axis=0) < SLIVER * (high - low)) & np.isfinite(high - low) & ~found.periodic
         low[absurd & (not found.low_told)], high[absurd & (not found.high_told)] = -np.inf, np.inf
     for axis in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
         bottom, top = -UNSEEN, UNSEEN
@@ -230,9 +235,9 @@ def believed_box(found: Found, seen: Transitions | None) -> Box:
         if not low[axis] < high[axis]:  # a side that was found, and nothing seen beyond it yet
             low[axis], high[axis] = min(low[axis], bottom), max(high[axis], top)
     periodic = found.periodic.copy()
-    told = found.periodic_told or (found.low_told and found.high_told)
-    if seen is not None and len(seen) and not told:
-        for axis in np.flatnonzero(~periodic):
+    told = (found.low_told & np.isfinite(found.low)) | (found.high_told & np.isfinite(found.high))
+    if seen is not None and len(seen) and not found.periodic_told:
+        for axis in np.flatnonzero(~periodic & ~told):
             turn = _turn(seen.states[:, axis], seen.next_states[:, axis])
             if turn is not None:
                 low[axis], high[axis] = turn

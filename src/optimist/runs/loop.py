@@ -223,7 +223,7 @@ def _flag(what: str, value: Any, where: str) -> bool:
 
 
 def checked_state(task: Task, observation: Any, where: str) -> FloatArray:
-    """An observation as a state, wrapped on periodic axes; an error when it cannot be one.  [d]"""
+    """An observation as a state, as it is recorded; an error when it cannot be one.  [d]"""
     try:
         state = np.array(real_numbers(observation))
     except (TypeError, ValueError) as error:
