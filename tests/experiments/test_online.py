@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from optimist import adapt
+from optimist import GPRMax, adapt
+from optimist.agents import settings_of
 from optimist.arrays import Actions, FloatArray
 from optimist.experiments.kinds import KINDS, find_kind
 from optimist.experiments.online import evaluate, open_run, start_run
@@ -125,6 +127,22 @@ def test_a_run_is_opened_to_look_at_by_naming_its_problem(learned: Session[Any],
         assert opened.episodes == learned.episodes
         starts = problem.starts
         assert np.array_equal(opened.policy.greedy(starts), learned.policy.greedy(starts))
+
+
+def test_an_id_may_be_named_again_with_its_arguments_and_no_other_may(tmp_path: Path) -> None:
+    """A run recorded from Python knows the id of its environment, not what it was made with."""
+    settings = settings_of("gp-rmax-exp", preset="paper")
+    env = gymnasium.make("CartPole-v1", sutton_barto_reward=True)
+    with GPRMax(env, settings=settings, seed=0, run=tmp_path / "run") as learner:
+        learner.learn(3)
+    opened, problem = open_run(tmp_path / "run", "CartPole-v1[sutton_barto_reward=true]", writing=False)
+    with opened:
+        assert problem.name == "CartPole-v1[sutton_barto_reward=true]"
+        assert opened.num_timesteps == 3
+    with pytest.raises(
+        ValueError, match=r"--problem must be the one .* is of, CartPole-v1; got 'pendulum'\.$"
+    ):
+        open_run(tmp_path / "run", "pendulum", writing=False)
 
 
 def test_a_record_without_an_agent_is_damaged_and_one_of_an_unknown_agent_is_refused(

@@ -58,9 +58,7 @@ def open_run(run: Path, problem: str | None = None, *, writing: bool) -> tuple[S
                 f"({brief(recorded)}): --problem FILE.py:FUNCTION; got none."
             )
         problem = str(recorded)
-    elif recorded not in (None, problem) and _is_known(
-        problem
-    ):  # a file may have moved, or wrap what it is of
+    elif recorded is not None and _is_known(problem) and _bare(problem) != _bare(recorded):
         raise ValueError(
             f"--problem must be the one the run in {run} is of, {recorded}; got {brief(problem)}."
         )
