@@ -69,4 +69,5 @@ def main() -> None:
                     FILE.write_text(json.dumps(results() | {name: said}, indent=1, sort_keys=True) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-FILE = Path(__file__).with_name("results.json")
-PROBLEMS = ("mountain-car", "pendulum", "cart-pole", "acrobot", "bicycle")
+from benchmarks.noise.__main__ import PROBLEMS, results
+
 SHARES = (0.01, 0.05, 0.1)
 SEEDS = range(10)
 
@@ -25,11 +23,8 @@ def behind(found: dict[str, Any], problem: str, share: float) -> dict[int, float
 def rows(found: dict[str, Any]) -> list[str]:
     """One line for every problem and share of noise, in Markdown."""
     heads = ("problem", "noise", "true dynamics and noise", "learned, median", *map(str, SEEDS))
-    lines = [
-        f"| {' | '.join(heads)} |",
-        "|---" * len(heads) + "|",
-    ]
-    for problem in PROBLEMS:
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for problem in PROBLEMS.split(","):
         for share in SHARES:
             differences = behind(found, problem, share)
             if differences:
@@ -44,4 +39,4 @@ def rows(found: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(rows(json.loads(FILE.read_text(encoding="utf-8")))))
+    print("\n".join(rows(results())))

@@ -265,11 +265,10 @@ def _turn(before: FloatArray, after: FloatArray) -> tuple[float, float] | None:
     full = _known_turn(turn, short)
     if full is None:
         return None
-    middle = 0.5 * (min(before.min(), after.min()) + max(before.max(), after.max()))
-    middle = round(2.0 * middle / full) * 0.5 * full
+    lowest, highest = min(before.min(), after.min()), max(before.max(), after.max())
+    middle = round((lowest + highest) / full) * 0.5 * full
     low, high = middle - 0.5 * full, middle + 0.5 * full
-    within = min(before.min(), after.min()) >= low - SLIP * full
-    return (low, high) if within and max(before.max(), after.max()) <= high + SLIP * full else None
+    return (low, high) if low - SLIP * full <= lowest and highest <= high + SLIP * full else None
 
 
 def _known_turn(turn: float, short: float) -> float | None:
