@@ -16,7 +16,7 @@ from optimist.runs.loop import Updated
 from optimist.systems import find_system
 
 PLAYED, PLAY_SEED = 200, 12345
-EPISODES = {"mountain-car": 5, "pendulum": 5, "cart-pole": 8, "acrobot": 6, "bicycle": 8}
+EPISODES = {"mountain-car": 5, "pendulum": 5, "cart-pole": 8, "acrobot": 8, "bicycle": 8}
 AFTER = 3000  # transitions after settling
 
 

@@ -118,3 +118,25 @@ def test_with_noise_a_single_surprise_is_luck(
         model=Jumpy(), planned=planned, led=lambda state, action: (np.zeros(1), 0.0)
     )
     assert Sleep(choosing).surprised(knowledge, rows[-1], np.zeros(1), rows[:-1]) is wakes
+
+
+@pytest.mark.parametrize(
+    ("done", "count", "again"),
+    [
+        (40, 249, False),
+        (40, 250, True),
+        (200, 399, False),
+        (200, 400, True),
+        (499, 997, False),
+        (499, 998, True),
+        (500, 10_000, False),  # has seen enough
+    ],
+)
+def test_who_settled_early_learns_again_from_twice_as_many_if_there_is_noise(
+    monkeypatch: pytest.MonkeyPatch, done: int, count: int, again: bool
+) -> None:
+    knowledge: Any = SimpleNamespace(model=None, n_transitions=done)
+    choosing: Any = SimpleNamespace()
+    for noise, learns in ((NOISE, again), (None, False)):
+        monkeypatch.setattr(sleep, "noise_of", lambda _model, noise=noise: noise)
+        assert Sleep(choosing).learns_once_more(knowledge, count) is learns

@@ -62,15 +62,26 @@ class Swept(MadeUp):
         return Successors(np.stack(found), np.zeros((2, grid.n_nodes)))
 
 
+class Shaken(Swept):
+    """Knows all, and that there is a little noise."""
+
+    noise = np.array([1e-3])
+
+
+KINDS = ("sure", "unsure", "swept", "noisy")
+
+
 @pytest.fixture(autouse=True)
 def own_learners() -> Iterator[None]:
-    for right in ("sure", "unsure", "swept"):
+    for right in KINDS:
         LEARNERS[right] = LearnerKind(
             ModelSettings,
-            lambda task, settings, knownness, seed, right=right: Learning(Swept(right)),  # type: ignore[misc]
+            lambda task, settings, knownness, seed, right=right: Learning(  # type: ignore[misc]
+                Shaken("sure") if right == "noisy" else Swept(right)
+            ),
         )
     yield
-    for right in ("sure", "unsure", "swept"):
+    for right in KINDS:
         del LEARNERS[right]
 
 
@@ -101,6 +112,28 @@ def test_who_knows_all_settles_and_sleeps_wherever_an_episode_begins() -> None:
     assert agent.settled_at is not None
     episode(agent, RIGHT)
     assert agent.settled_at == agent.known().n_transitions < 24
+
+
+@pytest.mark.parametrize("right", ["sure", "noisy"])
+def test_who_settled_with_noise_learns_at_most_twice_more_between_episodes_and_sleeps_on(right: str) -> None:
+    agent, learned_from = agent_with(right), []
+    for _ in range(100):
+        episode(agent, LEFT)
+        if agent.known().n_transitions not in learned_from:
+            learned_from.append(agent.known().n_transitions)
+        if agent.settled_at is not None:
+            break
+    settled = len(learned_from)
+    while agent.n_transitions < 1200:
+        episode(agent, LEFT)
+        assert agent.settled_at == agent.known().n_transitions
+        if agent.settled_at not in learned_from:
+            learned_from.append(agent.settled_at)
+    assert learned_from[settled:] == ([252, 504] if right == "noisy" else [])  # ends of episodes of 12
+    other = agent_with(right)
+    other.restore(agent.transitions, agent.pack())
+    assert (other.settled_at, other.due) == (agent.settled_at, agent.due) == (learned_from[-1], False)
+    assert np.array_equal(other.known().plan.q_values, agent.known().plan.q_values)
 
 
 @pytest.mark.parametrize("right", ["unsure", "swept"])

@@ -264,14 +264,15 @@ class GPRMaxAgent:
     def due(self) -> bool:
         """Whether now is the time to update."""
         done = self.knowledge.n_transitions if self.knowledge is not None else 0
-        if len(self.doubts.void) == self.n_transitions:
+        nothing_new = self.n_transitions == done and not self.doubts.unlearn
+        if nothing_new or len(self.doubts.void) == self.n_transitions:
             return False
         if self.doubts.unlearn:
             return True
-        if self.settled_at is not None or self.n_transitions == done:
-            return False
         last = self.transitions[-1]
         ended = last.terminated or last.truncated
+        if self.knowledge is not None and self.knowledge.settled:
+            return ended and self._sleep.learns_once_more(self.knowledge, self.n_transitions)
         if self._woken and not ended:
             return False  # the next transition says whether this was a wrong reading
         n_drifts = 0 if self.knowledge is None else len(self.knowledge.drifts)
@@ -287,19 +288,20 @@ class GPRMaxAgent:
         """Learn from all transitions and plan anew."""
         previous, settings, began, box = self.knowledge, self.settings, perf_counter(), self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        looking = previous is not None and self._sleep.may_have_changed(previous)
+        resting = previous is not None and previous.settled  # it learns once more, and sleeps on
+        looking = previous is not None and (resting or self._sleep.may_have_changed(previous))
         if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
-            previous = replace(previous, drifts=())
+            previous, resting = replace(previous, drifts=()), False
         model, seen = self._learned(*had)
-        drifts: tuple[Drift, ...] = ()
+        drift, drifts = None, ()
         same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
         if previous is not None:
             drift = previous.drift_to(model, self._drifting) if same_box else Drift(np.inf, np.inf)
-            drifts = (*(() if self._woken else previous.drifts), drift)
+            drifts = (*(() if self._woken else previous.drifts), *(() if resting else (drift,)))
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
         settled = settings.stopping.settled(drifts) and not self._tried_unknown and not self.task.searching
-        if settled and previous is not None and settings.planning.rehearse:
+        if settled and previous is not None and not resting and settings.planning.rehearse:
             news = self.n_transitions - previous.n_transitions >= NEWS  # or a small drift says nothing
             settled = news and self._sleep.certain(self._choosing.from_seen(model, previous.sights, seen))
         before = None if previous is None or not same_box else previous.planned
@@ -312,7 +314,7 @@ class GPRMaxAgent:
         made, second = rehearsed.planned, None if searching else rehearsed.won.second
         sights = Sights.of(made, imagined_by(model), others=(second,), heard=rehearsed.heard)
         foretold = self._choosing.from_seen(model, sights, seen)
-        settled = settled and self._sleep.certain(foretold)
+        settled = settled and (resting or self._sleep.certain(foretold))
         flow = made.step
         assert isinstance(flow, Flow)
         expectation, try_out = foretold.expectation, self._choosing.stage(model, seen)
@@ -327,7 +329,7 @@ class GPRMaxAgent:
             sweeps=made.plan.sweeps,
             residual=made.plan.residual,
             converged=made.plan.converged,
-            drift=drifts[-1] if drifts else None,
+            drift=drift,
             mean_uncertainty=flow.mean_uncertainty,
             model=model.record(),
             settled=settled,

@@ -27,6 +27,8 @@ FEW, RECENT = (
 LATELY = 8  # updates
 ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
 TRIED = 2  # episodes that began alike: the first explores, the second knows what to do
+MORE = 2  # times as many transitions tell what noise hid from who settled early ...
+FEWEST, ENOUGH_SEEN = 250, 500  # ... so many at least, and who has learned from so many has seen enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,17 @@ class Sleep:
         usual = np.quantile(np.abs(task.box.displacement(recent.states, recent.next_states)), 0.9, axis=0)
         off = deviations(recent, knowledge.model, task.box, task.controls, usual)
         return evidence(off, untroubled(knowledge.model, task.box, recent))[1] > ENOUGH
+
+    def learns_once_more(self, knowledge: Knowledge, count: int) -> bool:
+        """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.
+
+        Noise hides what more data tell, and who has settled goes on acting: the data come by themselves. At
+        most two such updates follow one another.
+        """
+        done = knowledge.n_transitions
+        return (
+            noise_of(knowledge.model) is not None and done < ENOUGH_SEEN and count >= max(MORE * done, FEWEST)
+        )
 
     def may_have_changed(self, knowledge: Knowledge) -> bool:
         """Whether it is worth looking for a change of the system: it has settled, and was woken lately."""
