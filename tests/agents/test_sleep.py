@@ -136,7 +136,8 @@ def test_who_settled_early_learns_again_from_twice_as_many_if_there_is_noise(
     monkeypatch: pytest.MonkeyPatch, done: int, count: int, again: bool
 ) -> None:
     knowledge: Any = SimpleNamespace(model=None, n_transitions=done)
-    choosing: Any = SimpleNamespace()
-    for noise, learns in ((NOISE, again), (None, False)):
+    for noise, rehearse, learns in ((NOISE, True, again), (None, True, False), (NOISE, False, False)):
+        settings = SimpleNamespace(planning=SimpleNamespace(rehearse=rehearse))
+        choosing: Any = SimpleNamespace(settings=settings)
         monkeypatch.setattr(sleep, "noise_of", lambda _model, noise=noise: noise)
         assert Sleep(choosing).learns_once_more(knowledge, count) is learns

@@ -116,6 +116,8 @@ class Sleep:
         most two such updates follow one another.
         """
         done = knowledge.n_transitions
+        if not self.choosing.settings.planning.rehearse:
+            return False  # as the paper does
         return (
             noise_of(knowledge.model) is not None and done < ENOUGH_SEEN and count >= max(MORE * done, FEWEST)
         )
