@@ -85,6 +85,28 @@ def test_what_depends_on_one_coordinate_is_known_of_few_payments(axis: int) -> N
     np.testing.assert_allclose(said, fresh.rewards, atol=1e-9)
 
 
+def test_an_exact_formula_is_believed_where_nobody_was_and_one_that_is_not_only_nearby() -> None:
+    """A bicycle that had only leaned by 0.17 to 0.21 believed that upright pays no more than 0.08 does."""
+    narrow = Box([0.15, -2.0], [0.2, 2.0])
+    upright, other = np.zeros((1, 2)), np.array([[0.9, 0.0]])
+    given = np.vstack([upright, other]), CONTROLS[[1, 1]], np.vstack([upright, other])
+
+    def lean(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return -(x[:, 0] ** 2)
+
+    learned = learn_reward(walked(lean, box=narrow), BOX, CONTROLS)
+    np.testing.assert_allclose(learned(*given), [0.0, -0.81], atol=1e-9)
+
+    def rough(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return lean(x, u, y) + 5e-4 * np.sin(1e4 * x[:, 0])
+
+    seen = walked(rough, box=narrow)
+    spread = float(np.ptp(seen.rewards))
+    said = learn_reward(seen, BOX, CONTROLS)(*given)
+    assert (said <= seen.rewards.max() + 2.0 * spread + 1e-12).all()
+    assert (said >= seen.rewards.min() - 2.0 * spread - 1e-12).all()
+
+
 def test_the_square_of_an_angle_is_learned_across_the_seam() -> None:
     box = Box([-np.pi, -8.0], [np.pi, 8.0], [True, False])
     swung = walked(lambda x, u, y: -(x[:, 0] ** 2) - 0.1 * x[:, 1] ** 2, box=box)
@@ -549,6 +571,17 @@ def test_surprises(reward: float, terminated: bool, surprises: bool) -> None:
     task = OpenTask.of(open_found(), walked(FORMULAS["constant"], lambda x: x[:, 0] >= 0.7))
     here = np.zeros(2)
     assert task.surprised_by(Transition(here, 0, reward, here, terminated, False)) is surprises
+
+
+def test_a_payment_that_differs_surprises_however_dear_ends_are() -> None:
+    """A crash of -10 made every smaller difference seem small, and 500 of these are a lot."""
+    cost = FORMULAS["of few terms, before the step"]
+    seen = walked(cost, lambda x: x[:, 0] >= 0.7)
+    task = OpenTask.of(open_found(), replace(seen, rewards=np.where(seen.terminated, -10.0, seen.rewards)))
+    here = np.array([0.5, 0.0])
+    paid = float(cost(here[np.newaxis], CONTROLS[1:2], here[np.newaxis])[0])
+    for off, surprises in ((0.0, False), (0.01, False), (0.05, True)):  # rewards spread over 1.4
+        assert task.surprised_by(Transition(here, 1, paid + off, here, False, False)) is surprises
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e8])

@@ -178,7 +178,9 @@ class OpenTask(Task):
         if self.learned is not None:
             control = self.applied(np.array([transition.action]))
             paid = float(self.learned(transition.state[np.newaxis], control, after)[0])
-            size = max(self.learned.spread, abs(transition.reward), *map(abs, self.learned.jumps))
+            size = max(self.learned.spread, abs(transition.reward))
+            if transition.terminated:
+                size = max(size, *map(abs, self.learned.jumps))
             allowed = max(MISSED * size, 3.0 * self.learned.error * self.learned.spread)
             return abs(paid - transition.reward) > allowed
         return False

@@ -30,7 +30,7 @@ RIDGE = 1e-9
 PER_TERM = 4  # payments for each term of a polynomial of few
 MOST_TERMS = 8
 NOTHING_LEFT = 1e-9  # of what was paid: what is left to explain is rounding
-BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believed
+BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believed, unless a formula is exact
 
 EXPLAINED = 0.02  # of the spread of rewards: where a formula errs by less, no process is asked
 FEWEST = 20  # payments that a process is fitted to
@@ -111,7 +111,9 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
         if one[3] < SIMPLER * chosen[3] or one[3] <= EXACT < chosen[3]:
             chosen = one
     name, formula, flat, error = chosen
-    low, high = paid.min() - BEYOND * spread, paid.max() + BEYOND * spread
+    # What a polynomial misses grows as it does: one that errs by less is believed so much further.
+    beyond = BEYOND * max(1.0, EXACT / max(error, np.finfo(float).eps)) * spread
+    low, high = paid.min() - beyond, paid.max() + beyond
     if paid.max() <= 0.0:
         high = min(high, 0.0)
     if paid.min() >= 0.0:
