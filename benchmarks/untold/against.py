@@ -2,9 +2,10 @@
 
 The paper's four problems, learned twice: the agent is told all of its task, or all but the reward, the ends
 and the best value (and a discount of 0.999 where it is 1: only tasks that are told may have that). After
-every plan the best policy it knows acts with the true dynamics from the problem's starts and 20 nearby. The
-number of transitions from which on that stays within 5 % of the same planner with the true dynamics is
-compared. Results are kept in against.json beside this file; what is there already is not run again.
+every plan the best policy it knows acts with the true dynamics from the problem's starts and 20 nearby
+(`totals`), and from the problem's starts alone, where its episodes began (`own`). The number of transitions
+from which on that stays within 5 % of the same planner with the true dynamics is compared. Results are kept
+in against.json beside this file; what is there already is not run again.
 `--how told` measures sample efficiency alone, also of the cart-pole (`--only`).
 """
 
@@ -52,14 +53,16 @@ def learned(problem: str, seed: int, *, told: bool) -> dict[str, list[float]]:
     agent = optimist.GPRMax(env, seed=seed)
     counts: list[float] = []
     totals: list[float] = []
+    own: list[float] = []
 
     def judge(event: object) -> None:
         if isinstance(event, Updated):
             counts.append(agent.num_timesteps)
             totals.append(round(mean_total(system, agent.policy), 3))
+            own.append(round(mean_total(system, agent.policy, n_nearby=0), 3))
 
     agent.learn(MOST[problem], judge)
-    return {"transitions": counts, "totals": totals}
+    return {"transitions": counts, "totals": totals, "own": own}
 
 
 def main() -> None:
@@ -75,6 +78,8 @@ def main() -> None:
         entry = results.setdefault(problem, {})
         if "best" not in entry:
             entry["best"] = total_with_truth(find_system(problem), AgentSettings())
+        if "best own" not in entry:
+            entry["best own"] = total_with_truth(find_system(problem), AgentSettings(), n_nearby=0)
         for seed in given.seeds:
             for how in given.how:
                 name = f"{how}/{seed}"
@@ -84,10 +89,11 @@ def main() -> None:
                         entry[name] = learned(problem, seed, told=how == "told")
                     given.results.write_text(json.dumps(results, indent=1) + "\n")
                 row = entry[name]
-                near = transitions_until_near(
-                    np.array(row["totals"]), np.array(row["transitions"]), entry["best"]
-                )
-                print(problem, name, "near for good after", near.for_good, flush=True)
+                counts = np.array(row["transitions"])
+                for kind, best in (("totals", entry["best"]), ("own", entry["best own"])):
+                    if kind in row:
+                        near = transitions_until_near(np.array(row[kind]), counts, best)
+                        print(problem, name, kind, "near for good after", near.for_good, flush=True)
 
 
 if __name__ == "__main__":

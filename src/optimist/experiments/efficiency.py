@@ -52,14 +52,15 @@ def measure_efficiency(store: RunStore, system: System) -> Efficiency:
     return Efficiency(total_with_truth(system, settings), counts, totals)
 
 
-def total_with_truth(system: System, settings: AgentSettings) -> float:
+def total_with_truth(system: System, settings: AgentSettings, *, n_nearby: int = N_NEARBY) -> float:
     """The mean total of the same way of planning and acting, fed with the true dynamics."""
     starts = system.starts if settings.planning.rehearse else None
     made = plan(system.task, system.dynamics, settings.grid, starts=starts, depth=settings.planning.depth)
-    return mean_total(system, made.sights)
+    return mean_total(system, made.sights, n_nearby=n_nearby)
 
 
-def mean_total(system: System, policy: Policy) -> float:
-    """From the paper's starts and starts nearby."""
-    starts = np.vstack([system.starts, system.nearby_starts(N_NEARBY, seed=NEARBY_SEED)])
+def mean_total(system: System, policy: Policy, *, n_nearby: int = N_NEARBY) -> float:
+    """From the paper's starts and so many starts nearby."""
+    nearby = system.nearby_starts(n_nearby, seed=NEARBY_SEED) if n_nearby else system.starts[:0]
+    starts = np.vstack([system.starts, nearby])
     return float(roll_out(system.task, system.dynamics, policy, starts).total_rewards.mean())
