@@ -121,23 +121,30 @@ def test_with_noise_a_single_surprise_is_luck(
 
 
 @pytest.mark.parametrize(
-    ("done", "count", "again"),
+    ("done", "count", "faded", "again"),
     [
-        (40, 249, False),
-        (40, 250, True),
-        (200, 399, False),
-        (200, 400, True),
-        (499, 997, False),
-        (499, 998, True),
-        (500, 10_000, False),  # has seen enough
+        (40, 249, 0, False),
+        (40, 250, 0, True),
+        (200, 399, 0, False),
+        (200, 400, 0, True),
+        (499, 997, 0, False),
+        (499, 998, 0, True),
+        (500, 10_000, 0, False),  # has seen enough
+        (560, 749, 500, False),  # of a system that changed after 500
+        (560, 750, 500, True),
     ],
 )
 def test_who_settled_early_learns_again_from_twice_as_many_if_there_is_noise(
-    monkeypatch: pytest.MonkeyPatch, done: int, count: int, again: bool
+    monkeypatch: pytest.MonkeyPatch, done: int, count: int, faded: int, again: bool
 ) -> None:
-    knowledge: Any = SimpleNamespace(model=None, n_transitions=done)
-    for noise, rehearse, learns in ((NOISE, True, again), (None, True, False), (NOISE, False, False)):
+    for noise, rehearse, settled, learns in (
+        (NOISE, True, True, again),
+        (None, True, True, False),
+        (NOISE, False, True, False),  # the paper's agents stop for good
+        (NOISE, True, False, False),  # who is awake learns anyway
+    ):
+        knowledge: Any = SimpleNamespace(model=None, n_transitions=done, settled=settled)
         settings = SimpleNamespace(planning=SimpleNamespace(rehearse=rehearse))
         choosing: Any = SimpleNamespace(settings=settings)
         monkeypatch.setattr(sleep, "noise_of", lambda _model, noise=noise: noise)
-        assert Sleep(choosing).learns_once_more(knowledge, count) is learns
+        assert Sleep(choosing).learns_once_more(knowledge, count, faded) is learns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +15,12 @@ from optimist.agents import AgentSettings, GPRMaxAgent
 from optimist.agents.settings import PlanningOptions
 from optimist.arrays import BoolArray, FloatArray
 from optimist.grid import Grid
-from optimist.models import LEARNERS, ModelSettings
+from optimist.models import LEARNERS, Model, ModelSettings
 from optimist.models.drift import StoppingRule
 from optimist.models.learners import LearnerKind
+from optimist.models.model import ModelLearner
 from optimist.steps import Successors
-from optimist.transitions import Transition
+from optimist.transitions import Transition, Transitions
 from tests.agents.fakes import Learning, MadeUp
 
 LEFT, RIGHT = np.array([-0.6]), np.array([0.6])
@@ -68,21 +70,41 @@ class Shaken(Swept):
     noise = np.array([1e-3])
 
 
-KINDS = ("sure", "unsure", "swept", "noisy")
+@dataclass(frozen=True, eq=False)
+class Changing:
+    """Learns something else from 250 transitions on."""
+
+    before: Model
+    after: Model
+
+    def fit(self, transitions: Transitions, previous: Any) -> Model:
+        return self.before if len(transitions) < 250 else self.after
+
+    def unpack(self, packed: Any, transitions: Transitions) -> Model:
+        return self.fit(transitions, None)
+
+
+LEARNING: dict[str, ModelLearner] = {
+    "sure": Learning(Swept("sure")),
+    "unsure": Learning(Swept("unsure")),
+    "swept": Learning(Swept("swept")),
+    "noisy": Learning(Shaken("sure")),
+    "noisy, then other": Changing(Shaken("sure"), Shaken("swept")),
+    "noisy, then unsure": Changing(Shaken("sure"), Shaken("unsure")),
+    "sure, then other": Changing(Swept("sure"), Swept("swept")),
+}
 
 
 @pytest.fixture(autouse=True)
 def own_learners() -> Iterator[None]:
-    for right in KINDS:
-        LEARNERS[right] = LearnerKind(
+    for name, learning in LEARNING.items():
+        LEARNERS[name] = LearnerKind(
             ModelSettings,
-            lambda task, settings, knownness, seed, right=right: Learning(  # type: ignore[misc]
-                Shaken("sure") if right == "noisy" else Swept(right)
-            ),
+            lambda task, settings, knownness, seed, learning=learning: learning,  # type: ignore[misc]
         )
     yield
-    for right in KINDS:
-        del LEARNERS[right]
+    for name in LEARNING:
+        del LEARNERS[name]
 
 
 def agent_with(right: str, *, rehearse: bool = True, **changes: Any) -> GPRMaxAgent:
@@ -114,7 +136,7 @@ def test_who_knows_all_settles_and_sleeps_wherever_an_episode_begins() -> None:
     assert agent.settled_at == agent.known().n_transitions < 24
 
 
-@pytest.mark.parametrize("right", ["sure", "noisy"])
+@pytest.mark.parametrize("right", ["sure", "noisy", "noisy, then other"])
 def test_who_settled_with_noise_learns_at_most_twice_more_between_episodes_and_sleeps_on(right: str) -> None:
     agent, learned_from = agent_with(right), []
     for _ in range(100):
@@ -123,17 +145,43 @@ def test_who_settled_with_noise_learns_at_most_twice_more_between_episodes_and_s
             learned_from.append(agent.known().n_transitions)
         if agent.settled_at is not None:
             break
-    settled = len(learned_from)
+    settled, drifts = len(learned_from), agent.known().drifts
     while agent.n_transitions < 1200:
         episode(agent, LEFT)
         assert agent.settled_at == agent.known().n_transitions
         if agent.settled_at not in learned_from:
             learned_from.append(agent.settled_at)
-    assert learned_from[settled:] == ([252, 504] if right == "noisy" else [])  # ends of episodes of 12
+    assert learned_from[settled:] == ([] if right == "sure" else [252, 504])  # ends of episodes of 12
+    assert agent.known().drifts == drifts  # however much it has changed: it did not ask
     other = agent_with(right)
     other.restore(agent.transitions, agent.pack())
     assert (other.settled_at, other.due) == (agent.settled_at, agent.due) == (learned_from[-1], False)
     assert np.array_equal(other.known().plan.q_values, agent.known().plan.q_values)
+
+
+def test_who_learns_once_more_and_is_then_unsure_wakes() -> None:
+    agent = agent_with("noisy, then unsure")
+    episode(agent, RIGHT)
+    assert agent.settled_at is not None
+    while agent.n_transitions < 240:
+        episode(agent, RIGHT)
+    assert agent.settled_at is not None
+    episode(agent, RIGHT)
+    assert agent.known().n_transitions == 252
+    assert agent.settled_at is None
+
+
+def test_an_update_that_nobody_asked_for_is_none_of_who_sleeps() -> None:
+    """Models that are made again of a recorded run, one after another, may change as they like."""
+    agent = agent_with("sure, then other")
+    episode(agent, LEFT)
+    assert agent.settled_at is not None
+    before = agent.known().drifts
+    agent.transitions = agent.transitions * 25
+    agent.update()
+    assert len(agent.known().drifts) == len(before) + 1
+    assert agent.known().drifts[-1].mean_drift > 1.0
+    assert agent.settled_at is None
 
 
 @pytest.mark.parametrize("right", ["unsure", "swept"])

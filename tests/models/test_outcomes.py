@@ -100,11 +100,36 @@ def test_an_exact_formula_is_believed_where_nobody_was_and_one_that_is_not_only_
     def rough(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
         return lean(x, u, y) + 5e-4 * np.sin(1e4 * x[:, 0])
 
-    seen = walked(rough, box=narrow)
-    spread = float(np.ptp(seen.rewards))
-    said = learn_reward(seen, BOX, CONTROLS)(*given)
-    assert (said <= seen.rewards.max() + 2.0 * spread + 1e-12).all()
-    assert (said >= seen.rewards.min() - 2.0 * spread - 1e-12).all()
+    def round_(x: FloatArray, u: FloatArray, y: FloatArray) -> FloatArray:
+        return -np.cos(x[:, 0]) - 0.1 * np.cos(3.0 * x[:, 1])  # a polynomial to four digits where one was
+
+    short = Box([0.15, -0.02], [0.2, 0.02])
+    for reward, box, name in ((rough, narrow, "by chance"), (round_, short, "of few terms, before the step")):
+        seen = walked(reward, box=box)
+        spread, found = float(np.ptp(seen.rewards)), learn_reward(seen, BOX, CONTROLS)
+        assert name == "by chance" or (found.name == name and found.error < 1e-3)
+        said = found(*given)
+        assert (said <= seen.rewards.max() + 2.0 * spread + 1e-12).all()
+        assert (said >= seen.rewards.min() - 2.0 * spread - 1e-12).all()
+
+
+def test_what_an_action_pays_that_nobody_tried_is_no_matter_of_exactness() -> None:
+    seen = walked(lambda x, u, y: 1.05 + 0.05 * u[:, 0])
+    seen = seen.only(seen.actions != 1)
+    learned = learn_reward(seen, BOX, CONTROLS)
+    assert learned.name == "of the control alone"
+    here = np.zeros((1, 2))
+    assert learned(here, CONTROLS[1:2], here)[0] >= 0.8 - 1e-9  # 1.0 and 1.1 were paid
+
+
+def test_of_terms_that_explain_the_same_the_simplest_is_taken() -> None:
+    """A coordinate that has not moved yet makes another one and their product alike."""
+    for still, seed in product((0.02, 0.5, -1.7), range(5)):
+        seen = walked(lambda x, u, y: -x[:, 0] - 1.0, n=12, seed=seed)
+        states = np.column_stack([seen.states[:, 0], np.full(12, still)])
+        learned = learn_reward(replace(seen, states=states), BOX, CONTROLS)
+        there = np.array([[0.5, 1.6]])
+        np.testing.assert_allclose(learned(there, CONTROLS[:1], there), [-1.5], atol=1e-6)
 
 
 def test_the_square_of_an_angle_is_learned_across_the_seam() -> None:
@@ -582,6 +607,34 @@ def test_a_payment_that_differs_surprises_however_dear_ends_are() -> None:
     paid = float(cost(here[np.newaxis], CONTROLS[1:2], here[np.newaxis])[0])
     for off, surprises in ((0.0, False), (0.01, False), (0.05, True)):  # rewards spread over 1.4
         assert task.surprised_by(Transition(here, 1, paid + off, here, False, False)) is surprises
+
+
+def test_an_end_where_it_was_told_to_be_is_news_only_by_what_it_pays() -> None:
+    """The first one, too, of which nobody knows what it pays besides."""
+    cost = FORMULAS["of few terms, before the step"]
+    found = replace(open_found(), is_terminal=lambda x: x[:, 0] >= 0.7)
+    task = OpenTask.of(found, walked(cost, n=100))
+    here, there = np.array([0.6, 0.0]), np.array([0.8, 0.0])
+    paid = float(cost(here[np.newaxis], CONTROLS[1:2], there[np.newaxis])[0])
+    assert not task.surprised_by(Transition(here, 1, paid, there, True, False))
+    assert task.surprised_by(Transition(here, 1, paid - 10.0, there, True, False))
+
+
+def test_noisy_payments_surprise_nobody_however_many_there_are() -> None:
+    stream = np.random.default_rng(0)
+    cost = FORMULAS["of few terms, before the step"]
+    seen = walked(cost, lambda x: x[:, 0] >= 0.7, n=1000)
+    noisy = seen.rewards + stream.normal(0.0, 0.03, size=len(seen))
+    seen = replace(seen, rewards=np.where(seen.terminated, -10.0, noisy))
+    task = OpenTask.of(open_found(), seen.only(np.arange(len(seen)) < 300))
+    live = [row for row in np.flatnonzero(~seen.terminated) if row >= 300]
+    rows = [
+        Transition(
+            seen.states[row], int(seen.actions[row]), float(noisy[row]), seen.states[row], False, False
+        )
+        for row in live
+    ]
+    assert not any(task.surprised_by(row) for row in rows)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e8])

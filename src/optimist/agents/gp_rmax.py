@@ -263,38 +263,39 @@ class GPRMaxAgent:
     @property
     def due(self) -> bool:
         """Whether now is the time to update."""
-        done = self.knowledge.n_transitions if self.knowledge is not None else 0
-        nothing_new = self.n_transitions == done and not self.doubts.unlearn
-        if nothing_new or len(self.doubts.void) == self.n_transitions:
+        knowledge, count = self.knowledge, self.n_transitions
+        done, n_drifts = (0, 0) if knowledge is None else (knowledge.n_transitions, len(knowledge.drifts))
+        nothing_new = count == done and not self.doubts.unlearn
+        if nothing_new or len(self.doubts.void) == count:
             return False
         if self.doubts.unlearn:
             return True
-        last = self.transitions[-1]
-        ended = last.terminated or last.truncated
-        if self.knowledge is not None and self.knowledge.settled:
-            return ended and self._sleep.learns_once_more(self.knowledge, self.n_transitions)
+        ended = self.transitions[-1].terminated or self.transitions[-1].truncated
+        if knowledge is not None and knowledge.settled:
+            return ended and self._learns_once_more(knowledge)
         if self._woken and not ended:
             return False  # the next transition says whether this was a wrong reading
-        n_drifts = 0 if self.knowledge is None else len(self.knowledge.drifts)
-        if self.settings.due(self.n_transitions) or self.settings.due_again(
-            self.n_transitions, done, n_drifts
-        ):
+        if self.settings.due(count) or self.settings.due_again(count, done, n_drifts):
             return True
         # before an episode begins is a good time, if there is something new
-        return ended and self.settings.planning.rehearse and self.n_transitions >= done + NEWS and done > 0
+        return ended and self.settings.planning.rehearse and count >= done + NEWS and done > 0
+
+    def _learns_once_more(self, knowledge: Knowledge) -> bool:
+        return self._sleep.learns_once_more(knowledge, self.n_transitions, self.doubts.n_faded)
 
     @single_blas()  # matrices are small: more threads of its own take longer
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
         previous, settings, began, box = self.knowledge, self.settings, perf_counter(), self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        resting = previous is not None and previous.settled  # it learns once more, and sleeps on
-        looking = previous is not None and (resting or self._sleep.may_have_changed(previous))
+        resting = previous is not None and self._learns_once_more(previous)  # and sleeps on
+        looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
         if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
             previous, resting = replace(previous, drifts=()), False
         model, seen = self._learned(*had)
         drift, drifts = None, ()
         same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
+        resting = resting and same_box
         if previous is not None:
             drift = previous.drift_to(model, self._drifting) if same_box else Drift(np.inf, np.inf)
             drifts = (*(() if self._woken else previous.drifts), *(() if resting else (drift,)))
@@ -314,7 +315,7 @@ class GPRMaxAgent:
         made, second = rehearsed.planned, None if searching else rehearsed.won.second
         sights = Sights.of(made, imagined_by(model), others=(second,), heard=rehearsed.heard)
         foretold = self._choosing.from_seen(model, sights, seen)
-        settled = settled and (resting or self._sleep.certain(foretold))
+        settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
         expectation, try_out = foretold.expectation, self._choosing.stage(model, seen)

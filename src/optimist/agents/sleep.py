@@ -109,18 +109,16 @@ class Sleep:
         off = deviations(recent, knowledge.model, task.box, task.controls, usual)
         return evidence(off, untroubled(knowledge.model, task.box, recent))[1] > ENOUGH
 
-    def learns_once_more(self, knowledge: Knowledge, count: int) -> bool:
+    def learns_once_more(self, knowledge: Knowledge, count: int, faded: int) -> bool:
         """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.
 
-        Noise hides what more data tell, and who has settled goes on acting: the data come by themselves. At
-        most two such updates follow one another.
+        Those that have `faded` are not learned from. Noise hides what more data tell, and who has settled
+        goes on acting: the data come by themselves. At most two such updates follow one another.
         """
-        done = knowledge.n_transitions
-        if not self.choosing.settings.planning.rehearse:
-            return False  # as the paper does
-        return (
-            noise_of(knowledge.model) is not None and done < ENOUGH_SEEN and count >= max(MORE * done, FEWEST)
-        )
+        if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
+            return False  # the paper's agents stop for good
+        done = knowledge.n_transitions - faded
+        return knowledge.settled and done < ENOUGH_SEEN and count - faded >= max(MORE * done, FEWEST)
 
     def may_have_changed(self, knowledge: Knowledge) -> bool:
         """Whether it is worth looking for a change of the system: it has settled, and was woken lately."""

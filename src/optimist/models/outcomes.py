@@ -32,7 +32,8 @@ SLIVER = 0.005  # of the bounds: who has seen no more of them by then does not b
 LIVES = 150  # steps that an episode is followed in imagination where nothing matters but not to end
 MOST = 0.95  # of all readings lie below; the others may be wrong
 FREE = 0.01  # of the largest cost of a step: less is next to nothing
-MISSED = 0.02  # of the spread of rewards: a larger error is a surprise
+MISSED = 0.02  # of the spread of rewards: a larger error is a surprise ...
+UNLIKELY = 6.0  # ... if it is so many times the usual one: payments may be noisy, and there will be thousands
 
 
 class OpenTask(Task):
@@ -180,8 +181,8 @@ class OpenTask(Task):
             paid = float(self.learned(transition.state[np.newaxis], control, after)[0])
             size = max(self.learned.spread, abs(transition.reward))
             if transition.terminated:
-                size = max(size, *map(abs, self.learned.jumps))
-            allowed = max(MISSED * size, 3.0 * self.learned.error * self.learned.spread)
+                size = max([size, *map(abs, self.learned.jumps)])
+            allowed = max(MISSED * size, UNLIKELY * self.learned.error * self.learned.spread)
             return abs(paid - transition.reward) > allowed
         return False
 

@@ -30,7 +30,8 @@ RIDGE = 1e-9
 PER_TERM = 4  # payments for each term of a polynomial of few
 MOST_TERMS = 8
 NOTHING_LEFT = 1e-9  # of what was paid: what is left to explain is rounding
-BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believed, unless a formula is exact
+BEYOND = 2.0  # spreads of the rewards seen: further from them nothing is believed ...
+ROUNDING = 1e-10  # ... unless a formula errs by no more than this share of the spread: then it is the formula
 
 EXPLAINED = 0.02  # of the spread of rewards: where a formula errs by less, no process is asked
 FEWEST = 20  # payments that a process is fitted to
@@ -111,8 +112,8 @@ def learn_reward(seen: Transitions, box: Box, listed: FloatArray) -> LearnedRewa
         if one[3] < SIMPLER * chosen[3] or one[3] <= EXACT < chosen[3]:
             chosen = one
     name, formula, flat, error = chosen
-    # What a polynomial misses grows as it does: one that errs by less is believed so much further.
-    beyond = BEYOND * max(1.0, EXACT / max(error, np.finfo(float).eps)) * spread
+    # Along a short path many a formula seems right to six digits or eight, and is not anywhere else.
+    beyond = np.inf if error <= ROUNDING else BEYOND * spread
     low, high = paid.min() - beyond, paid.max() + beyond
     if paid.max() <= 0.0:
         high = min(high, 0.0)
@@ -247,7 +248,7 @@ def _few_weights(table: FloatArray, paid: FloatArray) -> FloatArray:
         if not alive.any():
             break
         gains = np.where(alive, np.abs(others.T @ left) / np.where(alive, sizes, 1.0), -1.0)
-        chosen.append(int(gains.argmax()))
+        chosen.append(int(np.argmax(gains >= (1.0 - NOTHING_LEFT) * gains.max())))  # the simplest of equals
     norms = np.linalg.norm(table[:, chosen], axis=0)
     weights[chosen] = np.linalg.lstsq(table[:, chosen] / norms, paid, rcond=None)[0] / norms
     return weights
