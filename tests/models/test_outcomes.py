@@ -104,10 +104,10 @@ def test_an_exact_formula_is_believed_where_nobody_was_and_one_that_is_not_only_
         return -np.cos(x[:, 0]) - 0.1 * np.cos(3.0 * x[:, 1])  # a polynomial to four digits where one was
 
     short = Box([0.15, -0.02], [0.2, 0.02])
-    for reward, box, name in ((rough, narrow, "by chance"), (round_, short, "of few terms, before the step")):
+    for reward, box, least, most in ((rough, narrow, 1e-3, 1.0), (round_, short, 1e-9, 1e-3)):
         seen = walked(reward, box=box)
         spread, found = float(np.ptp(seen.rewards)), learn_reward(seen, BOX, CONTROLS)
-        assert name == "by chance" or (found.name == name and found.error < 1e-3)
+        assert least < found.error < most
         said = found(*given)
         assert (said <= seen.rewards.max() + 2.0 * spread + 1e-12).all()
         assert (said >= seen.rewards.min() - 2.0 * spread - 1e-12).all()
