@@ -287,16 +287,19 @@ def test_compiled_code_that_cannot_be_read_back_is_said_to_be_deleted(tmp_path: 
 
 @pytest.mark.parametrize("seconds", [0.2, 0.5, 0.8])
 def test_ctrl_c_in_the_first_second_is_one_line(seconds: float, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "optimist", "learn", "mountain-car", "--run", str(tmp_path / "run")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_ctrl_c,  # noqa: PLW1509
-    )
-    time.sleep(seconds)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    for attempt in range(1, 6):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "optimist", "learn", "mountain-car", "--run", str(tmp_path / "run")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=heed_ctrl_c,  # noqa: PLW1509
+        )
+        time.sleep(attempt * seconds)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        if process.returncode != -signal.SIGINT or "optimist/" in err:
+            break  # else a busy machine had not got as far as the package: nobody can heed it then
     assert process.returncode in (130, 1)  # 1: on a quick machine it had begun, and is to be resumed
     assert err.startswith("optimist: stopped")
     assert err.count("\n") == 1

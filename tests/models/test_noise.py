@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
-from optimist.models.change import ENOUGH, been_near, changed_at, evidence
+from optimist.models.change import (
+    ENOUGH,
+    SHIFTED,
+    been_near,
+    changed_at,
+    deviations,
+    evidence,
+    shifted_at,
+)
 from optimist.models.edges import usable
-from optimist.models.model import Model, imagined_by, noise_of
+from optimist.models.model import CovaryingModel, Model, imagined_by, noise_of
 from optimist.steps import Noisy
 from optimist.transitions import Transitions
 
@@ -24,15 +33,17 @@ def swing(states: FloatArray, controls: FloatArray, mass: float = 1.0) -> FloatA
     return np.column_stack([states[:, 0] + 0.1 * rates, rates])
 
 
-def seen_of(count: int, seed: int, share: float = 0.0, *, change: int | None = None) -> Transitions:
-    """Episodes of 20 steps; from row `change` on it is twice as heavy."""
+def seen_of(
+    count: int, seed: int, share: float = 0.0, *, change: int | None = None, heavier: float = 2.0
+) -> Transitions:
+    """Episodes of 20 steps; from row `change` on it is so many times as heavy."""
     stream, rows = np.random.default_rng(seed), []
     state = np.zeros(2)
     for number in range(count):
         if number % 20 == 0:
             state = stream.uniform(-1.0, 1.0, 2)
         action = int(stream.integers(3))
-        mass = 2.0 if change is not None and number >= change else 1.0
+        mass = heavier if change is not None and number >= change else 1.0
         after = swing(state[np.newaxis], CONTROLS[[action]], mass)[
             0
         ] + share * USUAL * stream.standard_normal(2)
@@ -162,3 +173,67 @@ def test_rates_read_as_nothing_in_quick_succession_are_no_change(wrong: tuple[in
             next_states[row, 1] = states[row + 1, 1] = 0.0
         read = Transitions.stepped(states, seen.actions, next_states)
         assert changed_at(read, np.ones(190, dtype=np.bool_), fitted, BOX, CONTROLS) == 0
+
+
+# --- a change that no single step shows ---
+
+
+def everywhere(seen: Transitions) -> BoolArray:
+    return np.asarray(usable(BOX, seen).all(axis=1))
+
+
+def test_a_small_change_shows_in_all_that_came_since() -> None:
+    """A mass of 1.3 instead of 1 does less to a step than noise of a tenth of it."""
+    alone = []  # what single steps say of it
+    for seed in range(4):
+        for change in (None, 140):
+            seen = seen_of(240, seed, 0.1, change=change, heavier=1.3)
+            model = fitted(seen.only(np.arange(240) < 140))
+            since, much = shifted_at(seen, everywhere(seen), model, BOX, CONTROLS)
+            if change is None:
+                assert much < 0.5 * ENOUGH
+            else:
+                assert (since, much > ENOUGH) == (change, True)
+                lately = seen.only(np.arange(240) >= change)
+                usual = np.quantile(np.abs(BOX.displacement(seen.states, seen.next_states)), 0.9, axis=0)
+                off = deviations(lately, model, BOX, CONTROLS, usual)
+                alone.append(evidence(off, everywhere(lately))[1])
+    assert min(alone) < 0.5 * ENOUGH
+
+
+def test_steps_that_nothing_explains_are_no_small_change() -> None:
+    seen = seen_of(240, 0, 0.05)
+    next_states = seen.next_states.copy()
+    next_states[[200, 220], 1] += 40.0 * 0.05 * USUAL[1]
+    kicked = Transitions.stepped(seen.states, seen.actions, next_states)
+    model = fitted(seen.only(np.arange(240) < 180))
+    assert shifted_at(kicked, everywhere(kicked), model, BOX, CONTROLS)[1] < 0.5 * ENOUGH
+
+
+def test_who_knows_no_noise_asks_for_no_small_change() -> None:
+    seen = seen_of(240, 0, change=140)
+    model = fitted(seen.only(np.arange(240) < 140))
+    assert shifted_at(seen, everywhere(seen), model, BOX, CONTROLS) == (0, 0.0)
+
+
+def test_the_evidence_is_a_ratio_of_likelihoods() -> None:
+    """Against scipy's normal density, all of a coordinate at once, and one split."""
+    seen = seen_of(160, 1, 0.1, change=100, heavier=1.5)
+    model = fitted(seen.only(np.arange(160) < 100))
+    since, much = shifted_at(seen, everywhere(seen), model, BOX, CONTROLS)
+    assert since == 100
+    found, late = [], np.arange(160) >= since
+    asked = ~late
+    asked[late] = been_near(seen.only(late), seen.only(~late), BOX, CONTROLS)
+    asked &= everywhere(seen)
+    assert isinstance(model, CovaryingModel)
+    for covariance, noise, targets in model.covariances(seen):
+        plain = covariance + np.diag(noise)
+        shifted = plain + SHIFTED * covariance * np.outer(late, late)
+        some = np.ix_(asked, asked)
+        dense = [
+            multivariate_normal(np.zeros(asked.sum()), one[some]).logpdf(targets[asked])
+            for one in (plain, shifted)
+        ]
+        found.append(dense[1] - dense[0])
+    assert much == pytest.approx(max(found), rel=1e-8)

@@ -9,9 +9,9 @@ import numpy as np
 
 from optimist.agents.packed import MarksSaid
 from optimist.arrays import BoolArray
-from optimist.models.change import changed_at
+from optimist.models.change import ENOUGH, changed_at, shifted_at
 from optimist.models.gp_dynamics import untroubled
-from optimist.models.model import Model, ModelLearner
+from optimist.models.model import Model, ModelLearner, noise_of
 from optimist.models.readings import Readings
 from optimist.task import Task
 from optimist.transitions import Transition, Transitions
@@ -61,12 +61,30 @@ class Doubts:
             counting[: self.n_faded] = False
         return counting
 
-    def fade(self, transitions: Sequence[Transition], learner: ModelLearner, model: Model) -> bool:
-        """Leave out what was before the system changed, if it has."""
+    def fade(
+        self,
+        transitions: Sequence[Transition],
+        learner: ModelLearner,
+        model: Model,
+        asked: tuple[bool, bool] = (True, True),
+    ) -> bool:
+        """Leave out what was before the system changed, if it has.
+
+        `asked` is whether it has become another, and whether it does a little otherwise.
+        """
+        anew, little = asked
+        if not (anew or (little and noise_of(model) is not None)):
+            return False
         counting = self.counting(len(transitions))
         seen, box = Transitions.of(transitions).only(counting), self.readings.box
         free = untroubled(model, box, seen)
-        n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, self.readings.controls)
+        controls = self.readings.controls
+        n_before = 0
+        if anew:
+            n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, controls)
+        if little and not n_before:
+            since, much = shifted_at(seen, free, model, box, controls)
+            n_before = since if much > ENOUGH else 0
         if n_before:
             self.n_faded = int(np.flatnonzero(counting)[n_before])
         return n_before > 0

@@ -31,7 +31,7 @@ from optimist.agents.looking import Looking, in_vain
 from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
-from optimist.agents.sleep import Sleep
+from optimist.agents.sleep import RECENT, Sleep
 from optimist.agents.tracking import Tracking
 from optimist.arrays import Action, FloatArray, IntArray
 from optimist.controls import rounded
@@ -204,6 +204,7 @@ class GPRMaxAgent:
         if knowledge.settled and (
             (whole and self._sleep.disappointed(knowledge, *self._last_episodes(knowledge.n_transitions)))
             or self._sleep.strained(knowledge, self.transitions[knowledge.n_transitions :])
+            or self._shifted(knowledge, transition)
             or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
             or (begins and self._begins_unlike(knowledge, transition.state))
         ):
@@ -228,6 +229,13 @@ class GPRMaxAgent:
         """Doubt what cannot be true; who has to find out how far things go believes the first readings."""
         if self.knowledge is not None or not isinstance(self.told, OpenTask):
             self.doubts.watch(self.transitions, since=since)
+
+    def _shifted(self, knowledge: Knowledge, last: Transition) -> bool:
+        """Whether the system does a little otherwise: asked when an episode ends, and now and then in one."""
+        now_and_then = (self.n_transitions - knowledge.n_transitions) % RECENT == 0
+        return (last.terminated or last.truncated or now_and_then) and self._sleep.shifted(
+            knowledge, self.doubts.of(self.transitions)
+        )
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
@@ -290,7 +298,9 @@ class GPRMaxAgent:
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
         resting = previous is not None and self._learns_once_more(previous)  # and sleeps on
         looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
-        if previous and looking and self.doubts.fade(self.transitions, self._learner, previous.model):
+        last, rehearsing = self.transitions[-1], settings.planning.rehearse
+        asked = looking, looking or (rehearsing and (last.terminated or last.truncated))
+        if previous and self.doubts.fade(self.transitions, self._learner, previous.model, asked):
             previous, resting = replace(previous, drifts=()), False
         model, seen = self._learned(*had)
         drift, drifts = None, ()

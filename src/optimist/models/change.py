@@ -10,6 +10,10 @@ far off without any change (wrong readings, each of which spoils two), so eviden
 Nothing can be said of a change where nobody was before: a model that is wrong there had no data, however sure
 it is. So only transitions count that are near one from before.
 
+With noise a change may do less to any single step than noise does (a mass of 1.3 instead of 1: 2 deviations
+at most). But it does the same again in the same place. So a model that knows noise is asked, too, how much
+likelier all is if what was seen lately is a little off, as smoothly as the system itself goes (`shifted_at`).
+
 What was seen before the change is then not learned from any more.
 """
 
@@ -19,9 +23,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optimist.arrays import BoolArray, FloatArray
+from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
-from optimist.models.model import DrawnModel, Model, noise_of, uneven_of
+from optimist.gp.lapack import cholesky_of, inverted, solved
+from optimist.models.model import CovaryingModel, DrawnModel, Model, noise_of, uneven_of
 from optimist.transitions import Transitions
 
 EPISODES = 4  # the last ones, in which a change is looked for
@@ -33,6 +38,11 @@ WIDER = 9.0  # times the variance: what a change is taken to do to how far predi
 ENOUGH = 20.0  # logarithm of how much likelier a change must be
 NEAR = 0.1  # of the range of what was seen before, in every coordinate of state and control
 RANGE = 1e-5  # of the box, at least
+SHIFTED = 0.03  # of the variance of what the system does: that of what a change does to it
+LATELY = (25, 50, 100, 200)  # a change may have been so many transitions ago, if not when an episode began
+MOST_ASKED = 400  # of the last transitions
+UNEXPLAINED = 5.5  # deviations: a single step that is so far off is evidence of something else
+MOST_LOOKS = 3  # for such steps
 
 
 def deviations(
@@ -103,3 +113,77 @@ def changed_at(
     off = deviations(after, fit(earlier), box, controls, usual)
     since, much = evidence(off, free[first:] & been_near(after, earlier, box, controls))
     return first + since if much > ENOUGH else 0
+
+
+def shifted_at(
+    seen: Transitions, free: BoolArray, model: Model, box: Box, controls: FloatArray
+) -> tuple[int, float]:
+    """How many of the first transitions were before a small change, and how much evidence there is of one.
+
+    The evidence is a logarithm of how much likelier all of them are if those since differ by a smooth
+    function from what was before. Asked of every time at which one of the last episodes began, and of some
+    between; of models that know noise and say how they explain (others: 0, 0.0). `free` [n] are those that
+    an edge had no hand in.
+    """
+    if noise_of(model) is None or not isinstance(model, CovaryingModel):
+        return 0, 0.0
+    count, rows = len(seen), np.flatnonzero(free)[-MOST_ASKED:]
+    begins = np.flatnonzero(seen.begins)[-EPISODES:].tolist()
+    best, most = 0, 0.0
+    told = [
+        (*one, explained)
+        for one in model.covariances(seen.only(_among(rows, count)))
+        if (explained := _explained(*one)) is not None
+    ]
+    for since in sorted({*begins, *(count - lately for lately in LATELY)}):
+        late = rows >= since
+        if late.sum() < FEWEST_SINCE or (~late).sum() < FEWEST_BEFORE:
+            continue
+        earlier, later = (seen.only(_among(rows[some], count)) for some in (~late, late))
+        asked = ~late
+        asked[late] = been_near(later, earlier, box, controls)
+        for covariance, noise, targets, explained in told:
+            some = asked & explained
+            if (some & late).sum() >= FEWEST_SINCE:
+                within, on = np.ix_(some, some), late[some]
+                shift = SHIFTED * covariance[within] * np.outer(on, on)
+                plain = covariance[within] + np.diag(noise[some])
+                shifted, same = (_density(one, targets[some]) for one in (plain + shift, plain))
+                if np.isfinite(same) and shifted - same > most:
+                    best, most = since, shifted - same
+    return best, most
+
+
+def _explained(covariance: FloatArray, noise: FloatArray, targets: FloatArray) -> BoolArray | None:
+    """Which targets [n] the others explain, a kick being no evidence of what came after it.
+
+    None where rounding leaves nothing that can be said.
+    """
+    explained = np.ones(len(targets), dtype=np.bool_)
+    for _ in range(MOST_LOOKS):
+        try:
+            factor = cholesky_of(covariance[np.ix_(explained, explained)] + np.diag(noise[explained]))
+        except np.linalg.LinAlgError:
+            return None
+        weights, inverse = solved(factor, targets[explained]), inverted(factor)
+        off = np.abs(weights) > UNEXPLAINED * np.sqrt(np.diag(inverse))
+        if not off.any():
+            break
+        explained[np.flatnonzero(explained)[off]] = False
+    return explained
+
+
+def _density(covariance: FloatArray, targets: FloatArray) -> float:
+    """The logarithm of how likely `targets` [n] are, but for a constant."""
+    try:
+        factor = cholesky_of(covariance)
+    except np.linalg.LinAlgError:
+        return -np.inf
+    return float(-0.5 * targets @ solved(factor, targets) - np.log(np.diag(factor)).sum())
+
+
+def _among(rows: IntArray, count: int) -> BoolArray:
+    """Which of so many are these `rows`.  [count]"""
+    among = np.zeros(count, dtype=np.bool_)
+    among[rows] = True
+    return among

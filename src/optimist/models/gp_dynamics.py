@@ -33,6 +33,7 @@ import numpy as np
 from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.filtering import Filter
+from optimist.gp.covariance import covariance
 from optimist.grid import Grid
 from optimist.models.edges import usable, usual_move
 from optimist.models.jolts import Jolts, learn_jolts
@@ -234,6 +235,25 @@ class GPDynamics:
             allowed = np.maximum(allowed, NOISE_DEVIATIONS * self.uneven(transition.state[np.newaxis])[0])
         free = usable(self.box, row)[0] & ~self.touched(row)
         return bool((missed > allowed)[free].any())
+
+    def covariances(self, seen: Transitions) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Of joint processes, of every coordinate that is noisy: covariance, noise variance, displacements.
+
+        [n, n], [n], [n], in units of their spread. Images in a mirror are left out.
+        """
+        group = self.regressors[0] if self.settings.joint else None
+        points = np.hstack([seen.states, seen.controls(self.controls)])
+        moved = self.box.displacement(seen.states, seen.next_states)
+        rough = None if self.uneven is None else self.uneven(seen.states)
+        for axis, one in enumerate(group or ()):
+            if not one.noise:
+                continue
+            features, hyper = one.inputs.features(points), one.posterior.hyperparameters
+            noise = np.full(len(seen), hyper.noise_variance)
+            if rough is not None:
+                noise = (rough[:, axis] / one.target_scale) ** 2
+            targets = (moved[:, axis] - one.target_mean) / one.target_scale
+            yield covariance(features, features, hyper), noise, targets
 
     @cached_property
     def noise(self) -> FloatArray | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
@@ -118,6 +118,18 @@ class UnevenModel(NoisyModel, Protocol):
 def uneven_of(model: Model) -> Callable[[FloatArray], FloatArray] | None:
     """How noise depends on the place, if it does."""
     return model.uneven if isinstance(model, UnevenModel) else None
+
+
+@runtime_checkable
+class CovaryingModel(NoisyModel, Protocol):
+    """A model that says how what it explains hangs together: then small changes of the system can be told."""
+
+    def covariances(self, seen: Transitions) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Of each noisy coordinate: covariance of displacements before any was seen, noise variance, they.
+
+        [n, n], [n], [n], in units of their spread.
+        """
+        ...
 
 
 def motion_on(model: Model, grid: Grid) -> FloatArray | None:
