@@ -2,8 +2,8 @@
 
 `python -m benchmarks.noise totals --problems pendulum --noise 0.05 --seeds 5-9`. Parts:
 best, mean, totals, settled (our problems), estimate, sensors, read, unfiltered, uneven, misled (cliff,
-rocks), changed, stopped (stops, free), closed, sweep. Results go to results.json beside this file, one entry
-per measurement, as soon as it is there; several may measure at the same time.
+rocks), changed, worn, stopped (stops, free), closed, sweep. Results go to results.json beside this file, one
+entry per measurement, as soon as it is there; several may measure at the same time.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ PARTS: dict[str, Part] = {
     "unfiltered": sensed.unfiltered,
     "misled": strangers.misled,
     "changed": strangers.changed,
+    "worn": strangers.worn,
     "stopped": strangers.stopped,
     "closed": lambda *_: strangers.closed_forms(),
     "sweep": lambda *_: strangers.sweep_price(),

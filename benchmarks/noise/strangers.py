@@ -101,6 +101,25 @@ def changed(_problem: str, share: float, seed: int) -> dict[str, Any]:
     }
 
 
+def worn(_problem: str, share: float, seed: int) -> dict[str, Any]:
+    """A pendulum that gets heavier, 3 % an episode from 6 to 15: totals, and what is possible then."""
+    noise = share * np.array([0.4, 1.0])
+    env = changing.Stranger(changing.PENDULUM, changing.pendulum(), changing.HANGING, noise)
+    agent = changing.agent_of(env, seed)
+    for number in range(1, 21):
+        env.dynamics = changing.pendulum(1.0 + 0.03 * min(max(number - 5, 0), 10))
+        agent.learn(episodes=number)
+    plan = optimist.plan(
+        changing.PENDULUM, env.dynamics, starts=changing.HANGING, noise=noise if share else None
+    )
+    many = np.repeat(changing.HANGING, PLAYED if share else 1, axis=0)
+    return {
+        "totals": [round(row.total_reward, 2) for row in agent.episodes],
+        "possible": round(float(plan.roll_out(many).total_rewards.mean()), 2),
+        "faded": agent._agent.doubts.n_faded,
+    }
+
+
 def stopped(problem: str, _share: float, seed: int) -> dict[str, Any]:
     """A cart on a rail with hard stops in the box, or none: when it settles, what it earns."""
     began = process_time()
