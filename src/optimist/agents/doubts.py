@@ -73,21 +73,25 @@ class Doubts:
         `asked` is whether it has become another, and whether it does a little otherwise.
         """
         anew, little = asked
-        if not (anew or (little and noise_of(model) is not None)):
-            return False
+        controls, n_before = self.readings.controls, 0
         counting = self.counting(len(transitions))
-        seen, box = Transitions.of(transitions).only(counting), self.readings.box
-        free = untroubled(model, box, seen)
-        controls = self.readings.controls
-        n_before = 0
         if anew:
+            seen, box = Transitions.of(transitions).only(counting), self.readings.box
+            free = untroubled(model, box, seen)
             n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, controls)
         if little and not n_before:
-            since, much = shifted_at(seen, free, model, box, controls)
+            since, much = self.shifted(transitions, model)
             n_before = since if much > ENOUGH else 0
         if n_before:
             self.n_faded = int(np.flatnonzero(counting)[n_before])
         return n_before > 0
+
+    def shifted(self, transitions: Sequence[Transition], model: Model) -> tuple[int, float]:
+        """Since when the system does a little otherwise, of what is learned from, and the evidence of it."""
+        if noise_of(model) is None:
+            return 0, 0.0
+        seen, box = self.of(transitions), self.readings.box
+        return shifted_at(seen, untroubled(model, box, seen), model, box, self.readings.controls)
 
     def of(self, transitions: Sequence[Transition]) -> Transitions:
         """Those that are learned from."""

@@ -38,6 +38,7 @@ from optimist.controls import rounded
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
+from optimist.models.change import ENOUGH
 from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
@@ -232,10 +233,12 @@ class GPRMaxAgent:
 
     def _shifted(self, knowledge: Knowledge, last: Transition) -> bool:
         """Whether the system does a little otherwise: asked when an episode ends, and now and then in one."""
+        if not self._sleep.asks_for_little(knowledge):
+            return False
         now_and_then = (self.n_transitions - knowledge.n_transitions) % RECENT == 0
-        return (last.terminated or last.truncated or now_and_then) and self._sleep.shifted(
-            knowledge, self.doubts.of(self.transitions)
-        )
+        if not (last.terminated or last.truncated or now_and_then):
+            return False
+        return self.doubts.shifted(self.transitions, knowledge.model)[1] > ENOUGH
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
@@ -299,7 +302,7 @@ class GPRMaxAgent:
         resting = previous is not None and self._learns_once_more(previous)  # and sleeps on
         looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
         last, rehearsing = self.transitions[-1], settings.planning.rehearse
-        asked = looking, looking or (rehearsing and (last.terminated or last.truncated))
+        asked = looking, rehearsing and (looking or last.terminated or last.truncated)
         if previous and self.doubts.fade(self.transitions, self._learner, previous.model, asked):
             previous, resting = replace(previous, drifts=()), False
         model, seen = self._learned(*had)
@@ -342,7 +345,7 @@ class GPRMaxAgent:
             converged=made.plan.converged,
             drift=drift,
             mean_uncertainty=flow.mean_uncertainty,
-            model=model.record(),
+            model=model.record() | ({"faded": self.doubts.n_faded} if self.doubts.n_faded else {}),
             settled=settled,
             rehearsal=rehearsed.record() | expectation.record() | recorded(self.task),
             plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, foretold.path),

@@ -10,7 +10,7 @@ import numpy as np
 from optimist.agents.choosing import Choosing, Foretold
 from optimist.agents.knowledge import Knowledge
 from optimist.arrays import FloatArray
-from optimist.models.change import ENOUGH, deviations, evidence, shifted_at
+from optimist.models.change import ENOUGH, deviations, evidence
 from optimist.models.gp_dynamics import untroubled
 from optimist.models.model import imagined_by, noise_of
 from optimist.planning import rehearse
@@ -109,13 +109,9 @@ class Sleep:
         off = deviations(recent, knowledge.model, task.box, task.controls, usual)
         return evidence(off, untroubled(knowledge.model, task.box, recent))[1] > ENOUGH
 
-    def shifted(self, knowledge: Knowledge, seen: Transitions) -> bool:
-        """Whether a noisy system lately does a little otherwise than before, in all that was `seen`."""
-        task = self.choosing.task
-        if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
-            return False
-        free = untroubled(knowledge.model, task.box, seen)
-        return shifted_at(seen, free, knowledge.model, task.box, task.controls)[1] > ENOUGH
+    def asks_for_little(self, knowledge: Knowledge) -> bool:
+        """Whether small changes are looked for: of noisy systems; without noise single steps show them."""
+        return self.choosing.settings.planning.rehearse and noise_of(knowledge.model) is not None
 
     def learns_once_more(self, knowledge: Knowledge, count: int, faded: int) -> bool:
         """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.

@@ -211,6 +211,7 @@ def _result(store: RunStore, directory: Path) -> dict[str, Any]:
         "stopped_learning_at": store.stopped_learning_at(),
         "outside": store.n_outside(),
         "void": len(store.marked(UNEXPLAINED)),
+        "faded": plans[-1]["model"].get("faded", 0) if plans else 0,
         "plans": len(plans),
         "fit_seconds": round(sum(row["fit_seconds"] for row in plans), 3),
         "plan_seconds": round(sum(row["predict_seconds"] + row["plan_seconds"] for row in plans), 3),
@@ -234,6 +235,8 @@ def _print_end(result: dict[str, Any], problem: Problem) -> None:
         print(f"  {_mirrored(result['mirror'], problem.axis_names)}")
     if result["outside"]:
         print(f"  {result['outside']} observations lay outside the task's box; the plan saw them at its edge")
+    if result["faded"]:
+        print(f"  the system changed: the first {result['faded']} transitions are not learned from any more")
     if result["void"]:
         left_out = f"{result['void']} of {result['transitions']} transitions were not learned from"
         print(f"  {left_out}: nothing explains them (optimist check {quote(result['run'])})")

@@ -33,7 +33,9 @@ LOOKAHEAD = "Act by trying so many steps ahead; 0 acts on interpolated Q-values.
 BackedUp = Annotated[str, typer.Option(help=f"Which Bellman backup: {', '.join(BackupName)}.")]
 CERTIFY = "Bound the distance from the optimum, controls held."
 Nearby = Annotated[int, typer.Option(help="Roll out from so many seeded starts near the paper's, too.")]
-NOISE = "Noise of every step, as a share of a usual displacement: one number, or one per coordinate."
+NOISE = (
+    "Noise of every step (of our problems), as a share of a usual displacement: one number, or one per axis."
+)
 Noise = Annotated[str | None, typer.Option(metavar="S[,S,...]", help=NOISE)]
 PLOT = "Draw value function and policy (.png, .pdf, .svg)."
 
@@ -148,6 +150,10 @@ def _shares(problem: Problem, noise: str | None) -> list[float] | None:
         ) from None
     if min(shares) < 0.0:
         raise ValueError(f"--noise must not be negative; got {noise}.")
+    widest = (np.array(shares) * problem.system.noise(1.0) / problem.task.box.widths).max()
+    if widest > 1.0:
+        most = float(f"{max(shares) / widest:.2g}")
+        raise ValueError(f"--noise must not be wider than the box, so at most about {most:g}; got {noise}.")
     return shares
 
 
@@ -256,8 +262,9 @@ def _print(problem: Problem, result: dict[str, Any]) -> None:
         print(f"  {result['clipped']} successors lay outside the planned box and were clipped to it")
     paper = problem.system.paper_best if problem.system is not None else None
     reported = "" if paper is None else f"; the paper reports {paper:g}"
+    quiet = "without noise, " if "noise" in result else ""
     for row in result["rollouts"]:
-        print(f"  {Rollouts.told(row)}{reported}")
+        print(f"  {quiet}{Rollouts.told(row)}{reported}")
     if "nearby" in result:
         around = result["nearby"]
         print(
@@ -266,9 +273,10 @@ def _print(problem: Problem, result: dict[str, Any]) -> None:
         )
     if "noise" in result:
         noisy = result["noise"]
+        deviations = ", ".join(f"{one:.3g}" for one in noisy["deviations"])
         print(
-            f"  with noise, {noisy['episodes']} episodes: mean {noisy['total_reward']:.4g}, "
-            f"spread {noisy['spread']:.3g}"
+            f"  with noise of ({deviations}), {noisy['episodes']} episodes: "
+            f"mean {noisy['total_reward']:.4g}, spread {noisy['spread']:.3g}"
         )
     if "certificate" in result:
         found = result["certificate"]

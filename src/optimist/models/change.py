@@ -20,6 +20,7 @@ What was seen before the change is then not learned from any more.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.gp.lapack import cholesky_of, inverted, solved
 from optimist.models.model import CovaryingModel, DrawnModel, Model, noise_of, uneven_of
+from optimist.threads import single_blas
 from optimist.transitions import Transitions
 
 EPISODES = 4  # the last ones, in which a change is looked for
@@ -38,8 +40,11 @@ WIDER = 9.0  # times the variance: what a change is taken to do to how far predi
 ENOUGH = 20.0  # logarithm of how much likelier a change must be
 NEAR = 0.1  # of the range of what was seen before, in every coordinate of state and control
 RANGE = 1e-5  # of the box, at least
-SHIFTED = 0.03  # of the variance of what the system does: that of what a change does to it
-LATELY = (25, 50, 100, 200)  # a change may have been so many transitions ago, if not when an episode began
+SHIFTED = 0.03  # of the prior covariance of what the system does: that of what a change does to it
+LATELY = (50, 100, 200)  # a change may have been so many transitions ago, if not when an episode began
+STRETCHES = 4  # as long, before: they must not differ as much
+MOST_SHARED = 0.95  # correlation of what is off from one step to the next
+LITTLE = 0.01  # of a usual displacement: what processes may be off, where noise is hardly more
 MOST_ASKED = 400  # of the last transitions
 UNEXPLAINED = 5.5  # deviations: a single step that is so far off is evidence of something else
 MOST_LOOKS = 3  # for such steps
@@ -115,59 +120,115 @@ def changed_at(
     return first + since if much > ENOUGH else 0
 
 
+@single_blas()  # matrices are small, and what comes of it depends on nobody's threads
 def shifted_at(
     seen: Transitions, free: BoolArray, model: Model, box: Box, controls: FloatArray
 ) -> tuple[int, float]:
     """How many of the first transitions were before a small change, and how much evidence there is of one.
 
-    The evidence is a logarithm of how much likelier all of them are if those since differ by a smooth
-    function from what was before. Asked of every time at which one of the last episodes began, and of some
-    between; of models that know noise and say how they explain (others: 0, 0.0). `free` [n] are those that
-    an edge had no hand in.
+    The evidence is a logarithm of how much likelier what is known of one coordinate is if it differs by a
+    smooth function since some time, less the same of stretches as long before that time: where every stretch
+    differs a little from the others nothing has changed. Asked of every time at which one of the last
+    episodes began, and of some between; of models that know noise and say how they explain (others: 0, 0.0).
+    `free` [n] are those that an edge had no hand in.
     """
-    if noise_of(model) is None or not isinstance(model, CovaryingModel):
-        return 0, 0.0
     count, rows = len(seen), np.flatnonzero(free)[-MOST_ASKED:]
     begins = np.flatnonzero(seen.begins)[-EPISODES:].tolist()
-    best, most = 0, 0.0
-    told = [
-        (*one, explained)
-        for one in model.covariances(seen.only(_among(rows, count)))
-        if (explained := _explained(*one)) is not None
+    asked = [
+        since
+        for since in sorted({*begins, *(count - lately for lately in LATELY)})
+        if FEWEST_SINCE <= (rows >= since).sum() <= (rows < since).sum() >= FEWEST_BEFORE
     ]
-    for since in sorted({*begins, *(count - lately for lately in LATELY)}):
+    if not asked or noise_of(model) is None or not isinstance(model, CovaryingModel):
+        return 0, 0.0
+    some = seen.only(_among(rows, count))
+    usual = np.sqrt((box.displacement(some.states, some.next_states) ** 2).mean(axis=0))
+    known = [_Known.of(rows, *one) for one in model.covariances(some, LITTLE * usual)]
+    best, most = 0, 0.0
+    for since in asked:
         late = rows >= since
-        if late.sum() < FEWEST_SINCE or (~late).sum() < FEWEST_BEFORE:
-            continue
-        earlier, later = (seen.only(_among(rows[some], count)) for some in (~late, late))
-        asked = ~late
-        asked[late] = been_near(later, earlier, box, controls)
-        for covariance, noise, targets, explained in told:
-            some = asked & explained
-            if (some & late).sum() >= FEWEST_SINCE:
-                within, on = np.ix_(some, some), late[some]
-                shift = SHIFTED * covariance[within] * np.outer(on, on)
-                plain = covariance[within] + np.diag(noise[some])
-                shifted, same = (_density(one, targets[some]) for one in (plain + shift, plain))
-                if np.isfinite(same) and shifted - same > most:
-                    best, most = since, shifted - same
+        earlier, later = (seen.only(_among(rows[part], count)) for part in (~late, late))
+        near = ~late
+        near[late] = been_near(later, earlier, box, controls)
+        for one in known:
+            much = one.off(since, count, near)
+            if much > max(most, ENOUGH):
+                calm = one.lasting(since)
+                much = calm.off(since, count, near) - calm.off_before(since, count - since)
+            best, most = (since, much) if much > most else (best, most)
     return best, most
 
 
-def _explained(covariance: FloatArray, noise: FloatArray, targets: FloatArray) -> BoolArray | None:
-    """Which targets [n] the others explain, a kick being no evidence of what came after it.
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """One coordinate of some transitions."""
 
-    None where rounding leaves nothing that can be said.
-    """
+    rows: IntArray  # [n], their numbers among all
+    covariance: FloatArray  # [n, n], but for noise
+    noise: FloatArray  # [n], variance
+    targets: FloatArray  # [n]
+    explained: BoolArray  # [n], by the others: a kick is no evidence of what came after it
+
+    @classmethod
+    def of(cls, rows: IntArray, covariance: FloatArray, noise: FloatArray, targets: FloatArray) -> _Known:
+        """With what is explained."""
+        return cls(rows, covariance, noise, targets, _explained(covariance, noise, targets))
+
+    def off(self, first: int, last: int, asked: BoolArray) -> float:
+        """How much likelier those `asked` [n] are if those from `first` to `last` differ; a logarithm."""
+        some = asked & self.explained
+        on = ((self.rows >= first) & (self.rows < last))[some]
+        if on.sum() < FEWEST_SINCE or (~on).sum() < FEWEST_SINCE:
+            return 0.0
+        within = np.ix_(some, some)
+        plain = self.covariance[within] + np.diag(self.noise[some])
+        same = _density(plain, self.targets[some])
+        differs = _density(plain + SHIFTED * self.covariance[within] * np.outer(on, on), self.targets[some])
+        return differs - same if np.isfinite(same) else 0.0
+
+    def off_before(self, since: int, length: int) -> float:
+        """The same of what was before: the most of some stretches of that length, each against the others."""
+        before = self.rows < since
+        first = [since - number * length for number in range(1, STRETCHES + 1)]
+        return max(0.0, *(self.off(begin, begin + length, before) for begin in first))
+
+    def lasting(self, since: int) -> _Known:
+        """The same with as much noise as it counts for if what was off `since` then lasted from step to step.
+
+        Noise with a correlation of r says as much as independent noise that is (1 + r) / (1 - r) times as
+        large; a system that is a little different every time looks alike.
+        """
+        some = np.flatnonzero((self.rows < since) & self.explained)
+        plain = self.covariance[np.ix_(some, some)] + np.diag(self.noise[some])
+        left_out = _left_out(plain, self.targets[some])
+        if left_out is None:
+            return self
+        follows = np.diff(self.rows[some]) == 1
+        shared = left_out[:-1][follows] @ left_out[1:][follows] / max(left_out @ left_out, 1e-300)
+        shared = float(np.clip(shared, 0.0, MOST_SHARED))
+        return replace(self, noise=self.noise * (1.0 + shared) / (1.0 - shared))
+
+
+def _left_out(covariance: FloatArray, targets: FloatArray) -> FloatArray | None:
+    """How far each of `targets` [n] is from what the others say, in deviations; None: nobody knows."""
+    try:
+        factor = cholesky_of(covariance)
+    except np.linalg.LinAlgError:
+        return None
+    weights, inverse = solved(factor, targets), inverted(factor)
+    return np.asarray(weights / np.sqrt(np.diag(inverse)))
+
+
+def _explained(covariance: FloatArray, noise: FloatArray, targets: FloatArray) -> BoolArray:
+    """Which targets [n] the others explain; none where rounding leaves nothing that can be said."""
     explained = np.ones(len(targets), dtype=np.bool_)
     for _ in range(MOST_LOOKS):
-        try:
-            factor = cholesky_of(covariance[np.ix_(explained, explained)] + np.diag(noise[explained]))
-        except np.linalg.LinAlgError:
-            return None
-        weights, inverse = solved(factor, targets[explained]), inverted(factor)
-        off = np.abs(weights) > UNEXPLAINED * np.sqrt(np.diag(inverse))
-        if not off.any():
+        plain = covariance[np.ix_(explained, explained)] + np.diag(noise[explained])
+        left_out = _left_out(plain, targets[explained])
+        if left_out is None:
+            return np.zeros_like(explained)
+        off = np.abs(left_out) > UNEXPLAINED
+        if not off.any() or off.all():
             break
         explained[np.flatnonzero(explained)[off]] = False
     return explained

@@ -236,10 +236,13 @@ class GPDynamics:
         free = usable(self.box, row)[0] & ~self.touched(row)
         return bool((missed > allowed)[free].any())
 
-    def covariances(self, seen: Transitions) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    def covariances(
+        self, seen: Transitions, misfit: FloatArray
+    ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """Of joint processes, of every coordinate that is noisy: covariance, noise variance, displacements.
 
-        [n, n], [n], [n], in units of their spread. Images in a mirror are left out.
+        [n, n], [n], [n], in units of their spread. What processes may be off besides, `misfit` [d], counts as
+        noise. Images in a mirror are left out.
         """
         group = self.regressors[0] if self.settings.joint else None
         points = np.hstack([seen.states, seen.controls(self.controls)])
@@ -252,6 +255,7 @@ class GPDynamics:
             noise = np.full(len(seen), hyper.noise_variance)
             if rough is not None:
                 noise = (rough[:, axis] / one.target_scale) ** 2
+            noise = noise + (misfit[axis] / one.target_scale) ** 2
             targets = (moved[:, axis] - one.target_mean) / one.target_scale
             yield covariance(features, features, hyper), noise, targets
 

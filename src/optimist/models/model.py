@@ -124,10 +124,12 @@ def uneven_of(model: Model) -> Callable[[FloatArray], FloatArray] | None:
 class CovaryingModel(NoisyModel, Protocol):
     """A model that says how what it explains hangs together: then small changes of the system can be told."""
 
-    def covariances(self, seen: Transitions) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    def covariances(
+        self, seen: Transitions, misfit: FloatArray
+    ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """Of each noisy coordinate: covariance of displacements before any was seen, noise variance, they.
 
-        [n, n], [n], [n], in units of their spread.
+        [n, n], [n], [n], in units of their spread. Who is off by `misfit` [d] counts that as noise.
         """
         ...
 

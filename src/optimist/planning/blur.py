@@ -125,7 +125,10 @@ def require_noise(noise: ArrayLike, grid: Grid) -> FloatArray:
     checked = array_of("`noise`", noise)
     shapes = (grid.n_dims,), (grid.n_nodes, grid.n_dims)
     if checked.shape not in shapes:
-        raise ValueError(f"`noise` must have shape {shapes[0]} or {shapes[1]}; got {checked.shape}.")
+        raise ValueError(
+            f"`noise` must be one standard deviation per coordinate, shape {shapes[0]}, or these at every "
+            f"node, shape {shapes[1]}; got shape {checked.shape}."
+        )
     if not (np.isfinite(checked).all() and (checked >= 0.0).all()):
         raise ValueError(f"`noise` must be standard deviations, finite and not negative; got {brief(noise)}.")
     return checked
