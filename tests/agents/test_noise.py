@@ -11,6 +11,7 @@ from optimist.agents.settings import AgentSettings, PlanningOptions
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.discretisation import Discretisation
+from optimist.models.gp_dynamics import GPDynamics
 from optimist.models.model import noise_of
 from optimist.task import Task
 from optimist.transitions import Transition
@@ -88,3 +89,21 @@ def test_it_comes_back_bit_for_bit() -> None:
     assert agent.expected is not None
     assert other.expected is not None
     assert (float(agent.expected), agent.expected.spread) == (float(other.expected), other.expected.spread)
+
+
+def test_a_load_that_no_single_step_shows_is_noticed_and_what_was_before_forgotten() -> None:
+    for mass in (1.0, 1.4):
+        agent = GPRMaxAgent(TASK, SETTINGS, seed=0)
+        agent.restore(grown(0.1).transitions, grown(0.1).pack())
+        lived(agent, 15, 0.1)  # up to the end of an episode
+        lived(agent, 75, 0.1, mass=mass)
+        faded = agent.doubts.n_faded
+        assert faded == (0 if mass == 1.0 else 125)
+        if faded:
+            model = agent.known().model
+            assert isinstance(model, GPDynamics)
+            assert len(model.seen) <= agent.n_transitions - faded
+            again = GPRMaxAgent(TASK, SETTINGS, seed=0)
+            again.restore(agent.transitions, agent.pack())
+            assert again.doubts.n_faded == faded
+            assert agent.update().model["faded"] == faded

@@ -6,11 +6,13 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from optimist import GPRMax
 from optimist.agents.settings import settings_of
+from optimist.cli.learn import _print_end
 from optimist.experiments.problems import find_problem
 from optimist.runs import RunStore
 from tests.cli.running import Say, SayJson, only_object, require_refused, run
@@ -78,7 +80,20 @@ def test_what_is_not_learned_from_is_said_and_warnings_are_sentences(place: Path
     assert "glitch.py:" not in told.stderr  # where it was said is of no use to who typed the command
     said = "2 of 20 transitions were not learned from: nothing explains them (optimist check told)"
     assert said in told.stdout
-    assert only_object(run(*how, "--run", "counted", "--json", cwd=place).stdout)["void"] == 2
+    counted = only_object(run(*how, "--run", "counted", "--json", cwd=place).stdout)
+    assert (counted["void"], counted["faded"]) == (2, 0)
+
+
+def test_that_the_system_changed_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = "plans", "fit_seconds", "plan_seconds", "mean_uncertainty", "outside", "void", "mirror"
+    said: dict[str, Any] = dict.fromkeys(counts, 0) | {
+        "stopped_learning_at": None,
+        "rehearsal": {},
+        "run": "R",
+    }
+    _print_end(said | {"transitions": 300, "faded": 200}, find_problem("pendulum"))
+    expected = "the system changed: the first 200 transitions are not learned from any more"
+    assert expected in capsys.readouterr().out
 
 
 def test_it_is_learned_recorded_and_drawn(place: Path, undisturbed: Recorded) -> None:
