@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from optimist.agents import sleep
-from optimist.agents.gp_rmax import GPRMaxAgent
-from optimist.agents.sleep import FEW, MANY, Sleep
+from optimist.agents.sleep import FEW, MANY, Sleep, last_two
 from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.planning.rehearsal import Rehearsal
@@ -70,7 +69,6 @@ def test_with_noise_only_the_second_of_two_bad_episodes_disappoints(asleep: Any)
 
 
 def test_the_episode_before_counts_if_it_went_by_the_same_plan() -> None:
-    agent = GPRMaxAgent.__new__(GPRMaxAgent)
     rows = []
     for number in range(3):
         places = 10.0 * number + np.arange(4.0)
@@ -78,12 +76,10 @@ def test_the_episode_before_counts_if_it_went_by_the_same_plan() -> None:
             Transition(places[[at]], 0, 0.0, places[[at + 1]], False, at == 2)  # three steps each
             for at in range(3)
         ]
-    agent.transitions, agent._begun = rows, 6
-    assert agent._last_episodes(0) == (rows[6:], rows[3:6])
-    assert agent._last_episodes(3) == (rows[6:], rows[3:6])
-    assert agent._last_episodes(4) == (rows[6:], [])
-    agent.transitions, agent._begun = rows[:3], 0
-    assert agent._last_episodes(0) == (rows[:3], [])
+    assert last_two(rows, 6, 0) == (rows[6:], rows[3:6])
+    assert last_two(rows, 6, 3) == (rows[6:], rows[3:6])
+    assert last_two(rows, 6, 4) == (rows[6:], [])
+    assert last_two(rows[:3], 0, 0) == (rows[:3], [])
 
 
 class Jumpy:

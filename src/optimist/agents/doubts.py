@@ -80,18 +80,18 @@ class Doubts:
             free = untroubled(model, box, seen)
             n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, controls)
         if little and not n_before:
-            since, much = self.shifted(transitions, model)
-            n_before = since if much > ENOUGH else 0
+            n_before = self.shifted(transitions, model)
         if n_before:
             self.n_faded = int(np.flatnonzero(counting)[n_before])
         return n_before > 0
 
-    def shifted(self, transitions: Sequence[Transition], model: Model) -> tuple[int, float]:
-        """Since when the system does a little otherwise, of what is learned from, and the evidence of it."""
+    def shifted(self, transitions: Sequence[Transition], model: Model) -> int:
+        """How many of what is learned from were before the system did a little otherwise; 0: it does not."""
         if noise_of(model) is None:
-            return 0, 0.0
+            return 0
         seen, box = self.of(transitions), self.readings.box
-        return shifted_at(seen, untroubled(model, box, seen), model, box, self.readings.controls)
+        since, much = shifted_at(seen, untroubled(model, box, seen), model, box, self.readings.controls)
+        return since if much > ENOUGH else 0
 
     def of(self, transitions: Sequence[Transition]) -> Transitions:
         """Those that are learned from."""
@@ -127,6 +127,10 @@ class Doubts:
         self.unlearn = False
         return model
 
+    def record(self) -> dict[str, int]:
+        """What the record of a run says of it."""
+        return {"faded": self.n_faded} if self.n_faded else {}
+
     def pack(self) -> dict[str, Any]:
         """As JSON says it."""
         return {
@@ -134,7 +138,7 @@ class Doubts:
             "by_hand": sorted(self.by_hand),
             "unexplained": sorted(self.unexplained),
             "unlearn": self.unlearn,
-            **({"faded": self.n_faded} if self.n_faded else {}),
+            **self.record(),
         }
 
     def restore(self, said: MarksSaid) -> None:

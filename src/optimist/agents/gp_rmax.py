@@ -31,14 +31,13 @@ from optimist.agents.looking import Looking, in_vain
 from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
-from optimist.agents.sleep import RECENT, Sleep
+from optimist.agents.sleep import Sleep, last_two
 from optimist.agents.tracking import Tracking
 from optimist.arrays import Action, FloatArray, IntArray
 from optimist.controls import rounded
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
-from optimist.models.change import ENOUGH
 from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
@@ -200,45 +199,28 @@ class GPRMaxAgent:
             return
         if woken:
             knowledge = self.knowledge = replace(knowledge, drifts=())
-        whole = self._begun >= knowledge.n_transitions  # the plan did not change on the way
-        whole &= transition.terminated or transition.truncated
+        since = knowledge.n_transitions
+        whole = self._ended and self._begun >= since  # the plan did not change on the way
         if knowledge.settled and (
-            (whole and self._sleep.disappointed(knowledge, *self._last_episodes(knowledge.n_transitions)))
-            or self._sleep.strained(knowledge, self.transitions[knowledge.n_transitions :])
-            or self._shifted(knowledge, transition)
+            (whole and self._sleep.disappointed(knowledge, *last_two(self.transitions, self._begun, since)))
+            or self._sleep.strained(knowledge, self.transitions[since:])
+            or self._sleep.shifted(knowledge, self.doubts, self.transitions)
             or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
             or (begins and self._begins_unlike(knowledge, transition.state))
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         predicted, uncertainty = self._predicted(knowledge, transition, self.transitions[self._begun : -1])
         self._tried_unknown |= uncertainty > UNKNOWN
-        before = self.transitions[knowledge.n_transitions : -1]
+        before = self.transitions[since:-1]
         if knowledge.settled and (
             self._tried_unknown or self._sleep.surprised(knowledge, transition, predicted, before)
         ):
             self.knowledge, self._woken = replace(knowledge, settled=False), True
 
-    def _last_episodes(self, since: int) -> tuple[Sequence[Transition], Sequence[Transition]]:
-        """The last one, and the one before it: none where that began before `since` transitions were seen."""
-        begun = self._begun - 1
-        while begun > 0 and self.transitions[begun - 1].goes_on_from(self.transitions[begun].state):
-            begun -= 1
-        before = self.transitions[begun : self._begun] if since <= begun < self._begun else []
-        return self.transitions[self._begun :], before
-
     def _watch(self, *, since: int) -> None:
         """Doubt what cannot be true; who has to find out how far things go believes the first readings."""
         if self.knowledge is not None or not isinstance(self.told, OpenTask):
             self.doubts.watch(self.transitions, since=since)
-
-    def _shifted(self, knowledge: Knowledge, last: Transition) -> bool:
-        """Whether the system does a little otherwise: asked when an episode ends, and now and then in one."""
-        if not self._sleep.asks_for_little(knowledge):
-            return False
-        now_and_then = (self.n_transitions - knowledge.n_transitions) % RECENT == 0
-        if not (last.terminated or last.truncated or now_and_then):
-            return False
-        return self.doubts.shifted(self.transitions, knowledge.model)[1] > ENOUGH
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
         seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
@@ -281,15 +263,18 @@ class GPRMaxAgent:
             return False
         if self.doubts.unlearn:
             return True
-        ended = self.transitions[-1].terminated or self.transitions[-1].truncated
         if knowledge is not None and knowledge.settled:
-            return ended and self._learns_once_more(knowledge)
-        if self._woken and not ended:
+            return self._ended and self._learns_once_more(knowledge)
+        if self._woken and not self._ended:
             return False  # the next transition says whether this was a wrong reading
         if self.settings.due(count) or self.settings.due_again(count, done, n_drifts):
             return True
         # before an episode begins is a good time, if there is something new
-        return ended and self.settings.planning.rehearse and count >= done + NEWS and done > 0
+        return self._ended and self.settings.planning.rehearse and count >= done + NEWS and done > 0
+
+    @property
+    def _ended(self) -> bool:
+        return self.transitions[-1].terminated or self.transitions[-1].truncated
 
     def _learns_once_more(self, knowledge: Knowledge) -> bool:
         return self._sleep.learns_once_more(knowledge, self.n_transitions, self.doubts.n_faded)
@@ -301,9 +286,8 @@ class GPRMaxAgent:
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
         resting = previous is not None and self._learns_once_more(previous)  # and sleeps on
         looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
-        last, rehearsing = self.transitions[-1], settings.planning.rehearse
-        asked = looking, rehearsing and (looking or last.terminated or last.truncated)
-        if previous and self.doubts.fade(self.transitions, self._learner, previous.model, asked):
+        little = settings.planning.rehearse and (looking or self._ended)
+        if previous and self.doubts.fade(self.transitions, self._learner, previous.model, (looking, little)):
             previous, resting = replace(previous, drifts=()), False
         model, seen = self._learned(*had)
         drift, drifts = None, ()
@@ -345,7 +329,7 @@ class GPRMaxAgent:
             converged=made.plan.converged,
             drift=drift,
             mean_uncertainty=flow.mean_uncertainty,
-            model=model.record() | ({"faded": self.doubts.n_faded} if self.doubts.n_faded else {}),
+            model=model.record() | self.doubts.record(),
             settled=settled,
             rehearsal=rehearsed.record() | expectation.record() | recorded(self.task),
             plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, foretold.path),

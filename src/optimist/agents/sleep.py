@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimist.agents.choosing import Choosing, Foretold
+from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
 from optimist.arrays import FloatArray
 from optimist.models.change import ENOUGH, deviations, evidence
@@ -109,9 +110,16 @@ class Sleep:
         off = deviations(recent, knowledge.model, task.box, task.controls, usual)
         return evidence(off, untroubled(knowledge.model, task.box, recent))[1] > ENOUGH
 
-    def asks_for_little(self, knowledge: Knowledge) -> bool:
-        """Whether small changes are looked for: of noisy systems; without noise single steps show them."""
-        return self.choosing.settings.planning.rehearse and noise_of(knowledge.model) is not None
+    def shifted(self, knowledge: Knowledge, doubts: Doubts, transitions: Sequence[Transition]) -> bool:
+        """Whether a noisy system does a little otherwise than before; without noise single steps show that.
+
+        Asked when an episode ends, and every hundredth transition.
+        """
+        if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
+            return False
+        now_and_then = (len(transitions) - knowledge.n_transitions) % RECENT == 0
+        ended = transitions[-1].terminated or transitions[-1].truncated
+        return (ended or now_and_then) and doubts.shifted(transitions, knowledge.model) > 0
 
     def learns_once_more(self, knowledge: Knowledge, count: int, faded: int) -> bool:
         """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.
@@ -143,3 +151,13 @@ class Sleep:
             return False
         asked = knowledge.model, knowledge.sights, start[np.newaxis], len(seen)
         return not self.choosing.foretell(*asked).agree(self._allowed, hoped=float(knowledge.expectation))
+
+
+def last_two(
+    transitions: Sequence[Transition], begun: int, since: int
+) -> tuple[Sequence[Transition], Sequence[Transition]]:
+    """The last episode, which has `begun` then, and the one before: none if that began before `since`."""
+    first = begun - 1
+    while first > 0 and transitions[first - 1].goes_on_from(transitions[first].state):
+        first -= 1
+    return transitions[begun:], transitions[first:begun] if since <= first < begun else []
