@@ -10,9 +10,13 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.box import Box
 from optimist.models import fit_dynamics
 from optimist.models.change import (
+    BLOCK,
     ENOUGH,
+    LAST_ASKED,
     LITTLE,
+    MOST_ASKED,
     SHIFTED,
+    _asked,
     been_near,
     changed_at,
     deviations,
@@ -233,7 +237,8 @@ def lasting(covariance: FloatArray, noise: FloatArray, targets: FloatArray) -> f
         gain = np.linalg.solve(covariance[np.ix_(rest, rest)] + np.diag(noise[rest]), covariance[rest, row])
         variance = covariance[row, row] + noise[row] - gain @ covariance[rest, row]
         off.append((targets[row] - gain @ targets[rest]) / np.sqrt(variance))
-    return max(0.0, float(np.dot(off[1:], off[:-1]) / np.dot(off, off)))
+    first, second = np.array(off[:-1]), np.array(off[1:])
+    return max(0.0, float(first @ second / np.sqrt((first @ first) * (second @ second))))
 
 
 def test_the_evidence_is_a_ratio_of_likelihoods() -> None:
@@ -270,6 +275,18 @@ def test_noise_that_lasts_is_no_small_change() -> None:
         model = fitted(moved.only(np.arange(240) < 140))
         assert noise_of(model) is not None
         assert shifted_at(moved, everywhere(moved), model, BOX, CONTROLS)[1] <= ENOUGH
+
+
+def test_of_many_transitions_all_times_are_asked() -> None:
+    asked = _asked(np.arange(3, 2003))
+    assert len(asked) == MOST_ASKED
+    assert (np.diff(asked) > 0).all()
+    assert asked[0] < 3 + 2 * BLOCK
+    assert (asked[-LAST_ASKED:] == np.arange(2003 - LAST_ASKED, 2003)).all()
+    assert (np.diff(asked[:-LAST_ASKED]) == 1).sum() == (MOST_ASKED - LAST_ASKED) * (BLOCK - 1) // BLOCK
+    for count in (0, 7, 150, MOST_ASKED):
+        assert (_asked(np.arange(count)) == np.arange(count)).all()
+    assert len(_asked(np.arange(MOST_ASKED + 3))) == MOST_ASKED
 
 
 def test_of_few_transitions_nothing_is_asked(capfd: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,8 @@ LATELY = (50, 100, 200)  # a change may have been so many transitions ago, if no
 STRETCHES = 4  # as long, before: they must not differ as much
 MOST_SHARED = 0.95  # correlation of what is off from one step to the next
 LITTLE = 0.01  # of a usual displacement: what processes may be off, where noise is hardly more
-MOST_ASKED = 400  # of the last transitions
+LAST_ASKED, MOST_ASKED = 200, 400  # all of the last ones, and blocks of those before, so many in all
+BLOCK = 10
 UNEXPLAINED = 5.5  # deviations: a single step that is so far off is evidence of something else
 MOST_LOOKS = 3  # for such steps
 
@@ -132,7 +133,7 @@ def shifted_at(
     episodes began, and of some between; of models that know noise and say how they explain (others: 0, 0.0).
     `free` [n] are those that an edge had no hand in.
     """
-    count, rows = len(seen), np.flatnonzero(free)[-MOST_ASKED:]
+    count, rows = len(seen), _asked(np.flatnonzero(free))
     begins = np.flatnonzero(seen.begins)[-EPISODES:].tolist()
     asked = [
         since
@@ -204,9 +205,21 @@ class _Known:
         if left_out is None:
             return self
         follows = np.diff(self.rows[some]) == 1
-        shared = left_out[:-1][follows] @ left_out[1:][follows] / max(left_out @ left_out, 1e-300)
+        first, second = left_out[:-1][follows], left_out[1:][follows]
+        shared = first @ second / max(np.sqrt((first @ first) * (second @ second)), 1e-300)
         shared = float(np.clip(shared, 0.0, MOST_SHARED))
         return replace(self, noise=self.noise * (1.0 + shared) / (1.0 - shared))
+
+
+def _asked(rows: IntArray) -> IntArray:
+    """The last of so many, and of those before as many blocks as there is room for, from all times."""
+    before, last = rows[:-LAST_ASKED], rows[-LAST_ASKED:]
+    n_blocks, room = len(before) // BLOCK, (MOST_ASKED - LAST_ASKED) // BLOCK
+    if len(before) <= room * BLOCK:
+        return rows
+    kept = np.linspace(0, n_blocks - 1, room).round().astype(np.intp)
+    within = kept[:, np.newaxis] * BLOCK + np.arange(BLOCK) + len(before) % BLOCK
+    return np.concatenate([before[within.reshape(-1)], last])
 
 
 def _left_out(covariance: FloatArray, targets: FloatArray) -> FloatArray | None:
