@@ -66,16 +66,17 @@ class Doubts:
         transitions: Sequence[Transition],
         learner: ModelLearner,
         model: Model,
-        asked: tuple[bool, bool] = (True, True),
+        *,
+        another: bool,
+        little: bool,
     ) -> bool:
         """Leave out what was before the system changed, if it has.
 
-        `asked` is whether it has become another, and whether it does a little otherwise.
+        It is asked whether it has become `another`, and whether it does a `little` otherwise.
         """
-        anew, little = asked
         controls, n_before = self.readings.controls, 0
         counting = self.counting(len(transitions))
-        if anew:
+        if another:
             seen, box = Transitions.of(transitions).only(counting), self.readings.box
             free = untroubled(model, box, seen)
             n_before = changed_at(seen, free, lambda some: learner.fit(some, model), box, controls)

@@ -287,7 +287,9 @@ class GPRMaxAgent:
         resting = previous is not None and self._learns_once_more(previous)  # and sleeps on
         looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
         little = settings.planning.rehearse and (looking or self._ended)
-        if previous and self.doubts.fade(self.transitions, self._learner, previous.model, (looking, little)):
+        if previous is not None and self.doubts.fade(
+            self.transitions, self._learner, previous.model, another=looking, little=little
+        ):
             previous, resting = replace(previous, drifts=()), False
         model, seen = self._learned(*had)
         drift, drifts = None, ()

@@ -115,7 +115,7 @@ class Sleep:
 
         Asked when an episode ends, and every hundredth transition.
         """
-        if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
+        if not self.choosing.settings.planning.rehearse:
             return False
         now_and_then = (len(transitions) - knowledge.n_transitions) % RECENT == 0
         ended = transitions[-1].terminated or transitions[-1].truncated

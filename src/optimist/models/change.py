@@ -28,6 +28,7 @@ from optimist.arrays import BoolArray, FloatArray, IntArray
 from optimist.box import Box
 from optimist.gp.lapack import cholesky_of, inverted, solved
 from optimist.models.model import CovaryingModel, DrawnModel, Model, noise_of, uneven_of
+from optimist.models.regressor import FEWEST_DATA
 from optimist.threads import single_blas
 from optimist.transitions import Transitions
 
@@ -138,7 +139,7 @@ def shifted_at(
     asked = [
         since
         for since in sorted({*begins, *(count - lately for lately in LATELY)})
-        if FEWEST_SINCE <= (rows >= since).sum() <= (rows < since).sum() >= FEWEST_BEFORE
+        if FEWEST_DATA <= (rows >= since).sum() <= (rows < since).sum() >= FEWEST_BEFORE
     ]
     if not asked or noise_of(model) is None or not isinstance(model, CovaryingModel):
         return 0, 0.0
@@ -153,7 +154,7 @@ def shifted_at(
         near[late] = been_near(later, earlier, box, controls)
         for one in known:
             much = one.off(since, count, near)
-            if much > max(most, ENOUGH):
+            if much > max(most, ENOUGH):  # or it is no evidence anyway
                 calm = one.lasting(since)
                 much = calm.off(since, count, near) - calm.off_before(since, count - since)
             best, most = (since, much) if much > most else (best, most)
