@@ -25,6 +25,7 @@ from optimist.models.change import (
 )
 from optimist.models.edges import usable
 from optimist.models.model import CovaryingModel, Model, imagined_by, noise_of
+from optimist.models.regressor import FEWEST_DATA
 from optimist.steps import Noisy
 from optimist.transitions import Transitions
 
@@ -296,3 +297,22 @@ def test_of_few_transitions_nothing_is_asked(capfd: pytest.CaptureFixture[str]) 
     few = seen.only(np.arange(160) < 30)
     assert shifted_at(few, everywhere(few), model, BOX, CONTROLS) == (0, 0.0)
     assert capfd.readouterr().err == ""  # LAPACK complains there
+
+
+def test_what_was_as_different_before_counts_against_a_small_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three episodes light, three heavy, and so on: the last ones are less of a news."""
+    light, heavy = (seen_of(240, 1, 0.1, change=change, heavier=1.5) for change in (None, 0))
+    on = np.arange(240) % 120 >= 60
+    states = np.where(on[:, np.newaxis], heavy.states, light.states)
+    next_states = np.where(on[:, np.newaxis], heavy.next_states, light.next_states)
+    seen = Transitions.stepped(states, np.where(on, heavy.actions, light.actions), next_states)
+    asked = seen, everywhere(seen), fitted(light.only(np.arange(240) < 120)), BOX, CONTROLS
+    much = shifted_at(*asked)[1]
+    monkeypatch.setattr("optimist.models.change.STRETCHES", 0)
+    assert much < 0.75 * shifted_at(*asked)[1]
+
+
+def test_enough_is_left_to_learn_noise_from() -> None:
+    seen = seen_of(240, 0, 0.05, change=220, heavier=2.0)
+    model = fitted(seen.only(np.arange(240) < 220))
+    assert shifted_at(seen, everywhere(seen), model, BOX, CONTROLS)[0] <= 240 - FEWEST_DATA

@@ -192,7 +192,7 @@ class _Known:
         """The same of what was before: the most of some stretches of that length, each against the others."""
         before = self.rows < since
         first = [since - number * length for number in range(1, STRETCHES + 1)]
-        return max(0.0, *(self.off(begin, begin + length, before) for begin in first))
+        return max([0.0, *(self.off(begin, begin + length, before) for begin in first)])
 
     def lasting(self, since: int) -> _Known:
         """The same with as much noise as it counts for if what was off `since` then lasted from step to step.
