@@ -54,6 +54,9 @@ class Noisy:
     seed: int = 0
     repeats: int = REPEATS
     at: Callable[[FloatArray], FloatArray] | None = None  # the same [n, d] at states [n, d], where it differs
+    # so much of its spread less than what is imagined an episode will earn: what noise upsets, what the mean
+    # gets wrong upsets, too; 0: the mean is true
+    errs: float = 0.0
 
     def __call__(self, *asked: Any) -> FloatArray:
         """Where it leads in the mean.  [n, d]"""
@@ -79,9 +82,10 @@ def shaken(
     *,
     seed: int = 0,
     at: Callable[[FloatArray], FloatArray] | None = None,
+    errs: float = 0.0,
 ) -> Imagined:
-    """With `noise` [d], if there is any; `at` states it may be another."""
-    return imagined if noise is None or not noise.any() else Noisy(imagined, noise, seed, at=at)
+    """With `noise` [d], if there is any; `at` states it may be another, and the mean may err."""
+    return imagined if noise is None or not noise.any() else Noisy(imagined, noise, seed, at=at, errs=errs)
 
 
 def imagined_through(dynamics: Dynamics) -> Imagined:

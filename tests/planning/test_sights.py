@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from optimist.arrays import FloatArray, IntArray
+from optimist.arrays import Actions, FloatArray, IntArray
 from optimist.box import Box
 from optimist.discretisation import Layout
 from optimist.grid import Grid
@@ -193,7 +194,8 @@ def test_without_a_word_about_episodes_the_longest_sight_is_taken(sights: Sights
     actions, memory = remembered(sights, STARTS, None, None)
     assert actions.tolist() == sights.greedy(STARTS).tolist()
     assert isinstance(memory, np.ndarray)
-    assert memory.tolist() == [0] * len(STARTS)
+    assert memory[:, 0].tolist() == [0] * len(STARTS)
+    assert memory[:, 1].min() > TASK.max_steps  # nothing was promised
 
 
 def test_a_policy_that_does_not_prepare_remembers_nothing(made: Planned) -> None:
@@ -202,7 +204,10 @@ def test_a_policy_that_does_not_prepare_remembers_nothing(made: Planned) -> None
     assert memory is None
 
 
-@pytest.mark.parametrize("memory", [[0], np.full(9, 99), np.full(9, -1), np.zeros(9), "nine", object()])
+@pytest.mark.parametrize(
+    "memory",
+    [[0], np.zeros(9, int), np.full((9, 2), 99), np.full((9, 2), -1), np.zeros((9, 2)), "nine", object()],
+)
 def test_a_memory_that_is_none_is_refused(sights: Sights, memory: object) -> None:
     with pytest.raises(ValueError, match="`state` must be what the last call returned; got"):
         remembered(sights, STARTS, memory, None)
@@ -265,3 +270,125 @@ def test_with_noise_the_few_best_from_each_start_go_on(made: Planned) -> None:
     alone = [int(Sights.of(noisy, sights.imagined).best_from(start[np.newaxis])[0]) for start in STARTS[:4]]
     assert sights.best_from(STARTS[:4]).tolist() == alone
     assert len(set(alone)) > 1
+
+
+class Pushing:
+    """Always does the same."""
+
+    def __init__(self, action: int, *, optimistic: bool) -> None:
+        self.action, self.optimistic = action, optimistic
+
+    def greedy(self, states: FloatArray) -> Actions:
+        return np.full(len(states), self.action)
+
+
+AIM = Task(
+    Box([0.0], [10.0]),
+    [0.0, 1.0],
+    lambda states, controls, after: np.full(len(states), -1.0),
+    0.99,
+    0.0,
+    is_terminal=lambda states: states[:, 0] >= 5.0,
+    max_steps=40,
+)
+
+
+def promised(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
+    """Control 0 gets there in three steps, 1 in five."""
+    return states + np.where(controls == 0.0, 2.0, 1.0)
+
+
+def true(states: FloatArray, controls: FloatArray) -> FloatArray:
+    """Control 0 does nothing."""
+    return states + controls
+
+
+def aiming(*sights: Pushing, task: Task = AIM) -> Sights:
+    some: Any = sights
+    return Sights(task, some, promised)
+
+
+EXPLORING, SOBER = Pushing(0, optimistic=True), Pushing(1, optimistic=False)
+
+
+def test_who_takes_twice_as_long_as_promised_goes_on_with_what_does_not_explore() -> None:
+    start = np.zeros((1, 1))
+    found = roll_out(AIM, true, aiming(EXPLORING, SOBER), start)
+    assert found.total_rewards.tolist() == [-(2 * 3 + 5)]
+    assert roll_out(AIM, true, aiming(EXPLORING, EXPLORING), start).total_rewards.tolist() == [-40]
+    assert roll_out(AIM, true, aiming(EXPLORING), start).total_rewards.tolist() == [-40]
+    # of those that do not explore the best once more, and again in vain
+    stuck = Pushing(0, optimistic=False)
+    assert roll_out(AIM, true, aiming(EXPLORING, SOBER, stuck), start).total_rewards.tolist() == [-40]
+    endless = replace(AIM, is_terminal=None)
+    sights = aiming(EXPLORING, SOBER, task=endless)
+    assert sights.chosen_from(start)[1][0] > endless.max_steps
+
+
+def test_every_episode_has_its_own_patience_and_what_is_promised_is_asked_once() -> None:
+    starts = np.array([[0.0], [3.0], [0.0], [4.0]])
+    asked = []
+
+    def counting(*given: Any) -> FloatArray:
+        asked.append(len(given[0]))
+        return promised(*given)
+
+    sights = replace(aiming(EXPLORING, SOBER), imagined=counting)
+    sights.chosen_from(starts)
+    before = len(asked)
+    assert sights.chosen_from(starts)[1].tolist() == [6, 2, 6, 2]
+    assert len(asked) == before
+    assert roll_out(AIM, true, sights, starts).total_rewards.tolist() == [-11, -4, -11, -3]
+    states, memory, totals, going = starts, None, np.zeros(4), np.ones(4, dtype=np.bool_)
+    for number in range(AIM.max_steps):
+        actions, memory = remembered(sights, states, memory, np.full(4, number == 0))
+        totals -= going
+        states = np.where(going[:, np.newaxis], true(states, AIM.controls[actions]), states)
+        going &= ~AIM.terminal(states)
+    assert totals.tolist() == [-11, -4, -11, -3]
+
+
+def test_in_imagination_nobody_chooses_again() -> None:
+    """What a plan promises is what it does by itself: many paths begin at one start."""
+    stuck = rehearse(
+        AIM,
+        aiming(EXPLORING, SOBER),
+        lambda states, controls, rows: states + controls,
+        Starts.alike(np.zeros((1, 1))),
+    )
+    assert stuck.totals.tolist() == [-40]
+    assert stuck.steps is not None
+    assert stuck.steps.tolist() == [40]
+
+
+def test_how_long_it_takes_is_the_mean_over_paths() -> None:
+    """One of two paths begins at the end already after its first step."""
+    shaking = Noisy(lambda states, controls, rows: states + 1.0, np.array([9.0]), repeats=2)
+    first = shaking.noise_of(0)[:, 0]
+    assert first.max() > 4.0
+    assert first.min() < 0.0
+    paths = []
+    for path in range(2):
+        state, steps = 0.0, 0
+        while state < 5.0 and steps < AIM.max_steps:
+            state, steps = state + 1.0 + float(shaking.noise_of(steps)[path, 0]), steps + 1
+        paths.append(steps)
+    sight: Any = SOBER
+    heard = rehearse(AIM, sight, shaking, Starts.alike(np.zeros((1, 1))))
+    assert heard.steps is not None
+    assert heard.steps.tolist() == [np.mean(paths)]
+    assert heard.total == -np.mean(paths)
+
+
+def test_of_the_few_best_the_steadier_is_taken_where_imagination_may_err() -> None:
+    """One control earns a little more, and is upset by noise; the other is not."""
+
+    def paid(states: FloatArray, controls: FloatArray, next_states: FloatArray) -> FloatArray:
+        return np.where(controls[:, 0] > 0.0, 0.2 + next_states[:, 0], 0.0)
+
+    task = Task(Box([-9.0], [9.0]), [0.0, 1.0], paid, 0.9, 0.0, max_steps=1)
+    grid = Grid.uniform(task.box, [3])
+    steady, upset = (QFunction(grid, np.tile(values, (3, 1))) for values in ([1.0, 0.0], [0.0, 1.0]))
+    for errs, best in ((0.0, 1), (0.1, 1), (0.3, 0)):
+        shaking = shaken(lambda states, controls, rows: np.zeros_like(states), np.ones(1), errs=errs)
+        assert Sights(task, (steady, upset), shaking).best_from(np.zeros((1, 1))).tolist() == [best]

@@ -17,6 +17,7 @@ from optimist.transitions import Transition, Transitions
 Arrays = dict[str, NDArray[Any]]
 Document = dict[str, Any]  # what JSON can say
 Packed = tuple[Arrays, Document]
+ERRS = 0.5  # of its spread less than a model imagines an episode earns, where models of ours were asked
 
 
 class ModelSettings(Settings):
@@ -148,7 +149,10 @@ def step_of(model: Model, controls: FloatArray) -> Step:
 def imagined_by(model: Model) -> Imagined:
     """The model itself, to rehearse in, noise and all."""
     return shaken(
-        lambda states, controls, _: model.predict(states, controls), motion_of(model), at=uneven_of(model)
+        lambda states, controls, _: model.predict(states, controls),
+        motion_of(model),
+        at=uneven_of(model),
+        errs=ERRS,
     )
 
 
@@ -161,7 +165,7 @@ def imagined_if(model: DrawnModel, draws: FloatArray) -> Imagined:
     def imagined(states: FloatArray, controls: FloatArray, rows: IntArray) -> FloatArray:
         return model.predict_drawn(states, controls, draws[rows])
 
-    return shaken(imagined, motion_of(model), at=uneven_of(model))
+    return shaken(imagined, motion_of(model), at=uneven_of(model), errs=ERRS)
 
 
 class ModelLearner(Protocol):

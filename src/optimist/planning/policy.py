@@ -48,15 +48,15 @@ Acting = Callable[[FloatArray, IntArray], Actions]
 class Preparing(Policy, Protocol):
     """A policy that prepares for an episode when it sees where it begins."""
 
-    def begin(self, starts: FloatArray) -> Acting:
-        """How to act in episodes from `starts` [n, d]."""
+    def begin(self, starts: FloatArray, *, imagining: bool = False) -> Acting:
+        """How to act in episodes from `starts` [n, d]; those that are imagined may be several from each."""
         ...
 
 
-def begun(policy: Policy, starts: FloatArray) -> Acting:
+def begun(policy: Policy, starts: FloatArray, *, imagining: bool = False) -> Acting:
     """How `policy` acts in episodes from `starts` [n, d]."""
     if isinstance(policy, Preparing):
-        return policy.begin(starts)
+        return policy.begin(starts, imagining=imagining)
     return lambda states, _episodes: policy.greedy(states)
 
 

@@ -39,6 +39,7 @@ class Rehearsal:
     spreads: FloatArray | None = None  # [n_starts], standard deviation of a single episode; None: no noise
     worst: FloatArray | None = None  # [n_starts], what the worst of all paths came to; None: no noise
     costs: bool = False  # whether nothing above 0 was earned, nor can be
+    steps: FloatArray | None = None  # [n_starts], how long it took in the mean
 
     @property
     def total(self) -> float:
@@ -75,7 +76,8 @@ def rehearse(
         return np.full(len(totals), against is not None and float(starts.weights @ totals) < against.total)
 
     give_up = None if against is None else lost
-    return imagine(task, begun(policy, starts.states), imagined, starts, give_up)
+    acting = begun(policy, starts.states, imagining=True)
+    return imagine(task, acting, imagined, starts, give_up)
 
 
 def imagine(
@@ -92,12 +94,14 @@ def imagine(
     n_starts, far = len(starts.states) * repeats, FAR * box.widths
     states = box.wrap(np.tile(np.array(starts.states, dtype=np.float64), (repeats, 1)))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
+    steps = np.zeros(n_starts)
     seen, path = [states], [states[0]]
     states, falling = states[going], task.optimistic_value <= 0.0
     for number in range(task.imagined_steps):
         if not going.size:
             break
         which = going if noisy is None else going % len(starts.states)
+        steps[going] += 1.0
         controls = by_rows(lambda *asked: task.applied(acting(*asked)), unsaid, states, which)
         acted = np.isfinite(controls)
         if not acted.all():
@@ -127,12 +131,14 @@ def imagine(
             on &= ~_given_up(give_up, totals, going[on], repeats)[going % len(starts.states)]
         going, states = (going, after) if on.all() else (going[on], after[on])
     if noisy is None:
-        return Rehearsal(totals, np.concatenate(seen), starts.weights, np.array(path), costs=falling)
+        gone = np.concatenate(seen), starts.weights, np.array(path)
+        return Rehearsal(totals, *gone, costs=falling, steps=steps)
     each = totals.reshape(repeats, -1)  # by noise, by start
     with np.errstate(invalid="ignore"):
         spreads = np.nan_to_num(each.std(axis=0, ddof=1), nan=np.inf)
     mean, worst = each.mean(axis=0), each.min(axis=0)
-    return Rehearsal(mean, np.concatenate(seen), starts.weights, np.array(path), spreads, worst)
+    taken = steps.reshape(each.shape).mean(axis=0)
+    return Rehearsal(mean, np.concatenate(seen), starts.weights, np.array(path), spreads, worst, steps=taken)
 
 
 def _given_up(give_up: GiveUp, totals: FloatArray, going: IntArray, repeats: int) -> BoolArray:

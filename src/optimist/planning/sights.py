@@ -5,12 +5,18 @@ No distance is best from everywhere: an acrobot needs 64 steps or 84 from one st
 distance, and from the next start it is another that is good. Whoever has a model can try: before an episode
 every distance is followed through the model, and what earns most is what is done. Whatever is chosen, the
 model says that it earns no less than any of them throughout.
+
+What the model says may still be wrong, or bad luck come between. A pole that spins as fast as it never did
+before is where nothing is known, and a plan that explores stays there: the unknown is worth most. Who has
+gone on for twice as long as it should have taken chooses again from where it is, of the sights that do not
+explore.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +25,7 @@ from optimist.arrays import Actions, BoolArray, FloatArray, IntArray
 from optimist.filtering import Filter
 from optimist.given import brief
 from optimist.planning.beam import LEVELS, Beam
-from optimist.planning.filtered import Following, Memory, believed
+from optimist.planning.filtered import FOR_EVER, Following, Memory, believed
 from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned
 from optimist.planning.policy import FEW, Acting, Lookahead, Policy, QFunction, decide
@@ -32,6 +38,7 @@ MOST_STEPS = 200  # of an episode: a decision by a beam takes ten times as long 
 MOST_PLANS = 4  # whose sights are tried together
 MOST_REMEMBERED = 1024  # starts
 FINALISTS, MANY = 3, 64  # sights that are tried once more with noise, and how often
+PATIENCE = 2.0  # times as long as it should take: then the sight is chosen again
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +84,25 @@ class Begun:
         return rows
 
 
+class Going:
+    """Episodes that go on: each with its sight, until that has taken too long."""
+
+    def __init__(self, sights: Sights, starts: FloatArray) -> None:
+        self._sights = sights
+        self._which, self._left = sights.chosen_from(starts)
+        self._acting = Begun(sights.sights, self._which)
+
+    def __call__(self, states: FloatArray, episodes: IntArray) -> Actions:
+        """Actions in `states` [n, d] of `episodes` [n].  [n]"""
+        over = self._left[episodes] <= 0
+        if over.any():
+            some = episodes[over]
+            self._which[some], self._left[some] = self._sights.chosen_again(states[over])
+            self._acting = Begun(self._sights.sights, self._which)
+        self._left[episodes] -= 1
+        return self._acting(states, episodes)
+
+
 def _sights_of(made: Planned, *, far: bool) -> tuple[QFunction | Lookahead, ...]:
     """All up to that of the plan's own policy, the longest first; only that where its layout fixes it."""
     policy = made.policy
@@ -108,6 +134,7 @@ class Sights:
     # followed again, nor others that have lost against it
     heard: Mapping[bytes, float] = field(default_factory=dict, repr=False)
     rough: bool = False  # enough to compare plans: with noise the best are not tried once more
+    _lasting: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)  # steps, by the start
 
     @classmethod
     def of(
@@ -159,6 +186,45 @@ class Sights:
         self.remembered.update(list(found.items())[:MOST_REMEMBERED])
         return np.array(best, dtype=np.intp)
 
+    def chosen_from(self, starts: FloatArray) -> tuple[IntArray, IntArray]:
+        """Which sight earns most from each of `starts` [n, d], and how many steps it has.  [n], [n]"""
+        which = self.best_from(starts)
+        if len(self.sights) == 1 or not len(self._sober[0]) or self.task.is_terminal is None:
+            return which, np.full(len(starts), FOR_EVER, dtype=np.intp)  # there is no other choice, or no end
+        keys = [start.tobytes() for start in starts]
+        rows = {key: row for row, key in enumerate(keys) if key not in self._lasting}
+        new = list(rows.values())
+        found = dict(zip(rows, self._lasting_from(starts[new], which[new]), strict=True)) if new else {}
+        left = [found[key] if key in found else self._lasting[key] for key in keys]
+        if len(self._lasting) + len(found) > MOST_REMEMBERED:
+            self._lasting.clear()
+        self._lasting.update(list(found.items())[:MOST_REMEMBERED])
+        return which, np.array(left, dtype=np.intp)
+
+    def _lasting_from(self, starts: FloatArray, which: IntArray) -> list[int]:
+        """Twice as many steps as it takes from `starts` [n, d] in the model, in the mean."""
+        taken = imagine(self.task, Begun(self.sights, which), self.imagined, Starts.alike(starts)).steps
+        assert taken is not None
+        return [
+            max(1, int(PATIENCE * steps)) if steps < self.task.imagined_steps else FOR_EVER
+            for steps in taken.tolist()
+        ]
+
+    def chosen_again(self, states: FloatArray) -> tuple[IntArray, IntArray]:
+        """The same in `states` [n, d] of episodes that have taken too long, of those that do not explore."""
+        numbers, sober = self._sober
+        if not len(numbers):
+            return self.chosen_from(states)
+        which, left = sober.chosen_from(states)
+        return numbers[which], left
+
+    @cached_property
+    def _sober(self) -> tuple[IntArray, Sights]:
+        """The numbers of the sights to which the unknown is no prize, and they alone."""
+        numbers = [row for row, sight in enumerate(self.sights) if not getattr(sight, "optimistic", True)]
+        some = tuple(self.sights[number] for number in numbers)
+        return np.array(numbers, dtype=np.intp), replace(self, sights=some, remembered={}, heard={})
+
     def _tried_from(self, starts: FloatArray) -> list[int]:
         """The same of starts [n, d] that are all different, each sight followed from each of them."""
         if np.isfinite(self.task.most):
@@ -186,13 +252,18 @@ class Sights:
         return self._best_of_few(starts, totals) if noisy and not self.rough else best
 
     def _best_of_few(self, starts: FloatArray, totals: FloatArray) -> list[int]:
-        """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on."""
+        """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on.
+
+        Where imagination may err, of these the steadier is taken.
+        """
         assert isinstance(self.imagined, Noisy)
         few = np.argsort(-totals, axis=0, kind="stable")[:FINALISTS]  # [few, n]
         trying = Begun(self.sights, few.reshape(-1))
         more = replace(self.imagined, repeats=MANY, seed=self.imagined.seed + 1)
         heard = imagine(self.task, trying, more, Starts.alike(np.tile(starts, (len(few), 1))))
-        chosen = heard.totals.reshape(few.shape).argmax(axis=0)
+        assert heard.spreads is not None
+        steady = heard.totals - more.errs * heard.spreads
+        chosen = np.where(np.isfinite(steady), steady, -np.inf).reshape(few.shape).argmax(axis=0)
         best: list[int] = few[chosen, np.arange(len(starts))].tolist()
         return best
 
@@ -210,9 +281,11 @@ class Sights:
         found: list[int] = which.tolist()
         return found
 
-    def begin(self, starts: FloatArray) -> Acting:
-        """How episodes from `starts` [n, d] are acted in."""
-        acting = Begun(self.sights, self.best_from(starts))
+    def begin(self, starts: FloatArray, *, imagining: bool = False) -> Acting:
+        """How episodes from `starts` [n, d] are acted in. Those that are imagined stay with their sight."""
+        if imagining:
+            return Begun(self.sights, self.best_from(starts))
+        acting = Going(self, starts)
         if self.filtering is None:
             return acting
         return Following(acting, self.filtering, self.task, len(starts))
@@ -221,7 +294,7 @@ class Sights:
 def remembered(
     policy: Policy, states: FloatArray, memory: object, starts: ArrayLike | None
 ) -> tuple[Actions, IntArray | Memory | None]:
-    """Actions in `states` [n, d] of n episodes, and what to remember of these [n], None where nothing is.
+    """Actions in `states` [n, d] of n episodes, and what to remember of these, None where nothing is.
 
     `starts` says which of the episodes begin here (a flag, or [n] of them), `memory` is what the last call
     said to remember.
@@ -237,16 +310,24 @@ def remembered(
         begins = np.broadcast_to(flags.reshape(-1), count)
     if policy.filtering is not None:
         return _following(policy, policy.filtering, states, memory, begins)
-    if memory is None:
-        which = np.zeros(count, dtype=np.intp)
-    else:
-        which = np.array(memory)
-        sound = which.shape == (count,) and which.dtype.kind == "i"
-        if not sound or which.min() < 0 or which.max() >= MOST_PLANS * (MOST_SIGHTS + 1):
-            raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
-    which[which >= len(policy.sights)] = 0  # of a plan that there was, before there was a new one
-    which[begins] = policy.best_from(states[begins])
-    return Begun(policy.sights, which)(states, np.arange(count)), which
+    kept = np.tile(np.array([0, FOR_EVER]), (count, 1)) if memory is None else np.array(memory)
+    sound = kept.shape == (count, 2) and kept.dtype.kind == "i"
+    if not sound or kept.min() < 0 or kept[:, 0].max() >= MOST_PLANS * (MOST_SIGHTS + 1):
+        raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
+    which, left = _chosen(policy, kept[:, 0], kept[:, 1], begins, states)
+    return Begun(policy.sights, which)(states, np.arange(count)), np.column_stack([which, left])
+
+
+def _chosen(
+    policy: Sights, which: IntArray, left: IntArray, begins: BoolArray, states: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Sights, and how many steps each has after this one, of episodes of which some begin here.  [n], [n]"""
+    known = which < len(policy.sights)  # or of a plan that there was, before there was a new one
+    which, left, late = np.where(known, which, 0), left.copy(), ~begins & (left <= 0)
+    which[begins], left[begins] = policy.chosen_from(states[begins])
+    if late.any():
+        which[late], left[late] = policy.chosen_again(states[late])
+    return which, left - 1
 
 
 def _following(
@@ -257,10 +338,9 @@ def _following(
     kept = Memory.fresh(count, task)
     if memory is not None:
         kept = Memory.checked(memory, count, MOST_PLANS * (MOST_SIGHTS + 1), task)
-    which = kept.which
-    which[which >= len(policy.sights)] = 0
-    which[begins] = policy.best_from(readings[begins])
     fresh = begins if memory is not None else np.ones(count, dtype=np.bool_)
     belief = believed(filtering, kept.belief, kept.controls, fresh, readings)
-    actions = Begun(policy.sights, which)(filtering.states(belief), np.arange(count))
-    return actions, Memory(which, *belief, task.applied(actions))
+    states = filtering.states(belief)
+    which, left = _chosen(policy, kept.which, kept.left, begins, states)
+    actions = Begun(policy.sights, which)(states, np.arange(count))
+    return actions, Memory(which, left, *belief, task.applied(actions))
