@@ -24,7 +24,7 @@ from optimist.gp.trend import prior_on_grid
 from optimist.grid import Grid
 from optimist.models.model import Arrays, Document
 
-LEAST_NOISE = 5e-3  # of the spread of displacements: less is what no smooth function explains, not noise
+LEAST_NOISE = 1.5e-3  # of the spread of displacements: less is what no smooth function explains, not noise
 FEWEST_DATA = 30  # to tell noise from what was not understood yet
 NOISE_DEVIATIONS = 5.5  # standard deviations of noise that surprise nobody
 
