@@ -14,7 +14,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.planning.rehearsal import Rehearsal
 from optimist.steps import REPEATS, Noisy
-from optimist.transitions import Transition
+from optimist.transitions import Transition, Transitions
 
 NOISE = np.array([0.1])
 
@@ -119,15 +119,15 @@ def test_with_noise_a_single_surprise_is_luck(
 @pytest.mark.parametrize(
     ("done", "count", "faded", "again"),
     [
-        (40, 249, 0, False),
-        (40, 250, 0, True),
+        (40, 299, 0, False),
+        (40, 300, 0, True),
         (200, 399, 0, False),
         (200, 400, 0, True),
-        (499, 997, 0, False),
-        (499, 998, 0, True),
-        (500, 10_000, 0, False),  # has seen enough
-        (560, 749, 500, False),  # of a system that changed after 500
-        (560, 750, 500, True),
+        (299, 597, 0, False),
+        (299, 598, 0, True),
+        (300, 10_000, 0, False),  # has seen enough
+        (560, 799, 500, False),  # of a system that changed after 500
+        (560, 800, 500, True),
     ],
 )
 def test_who_settled_early_learns_again_from_twice_as_many_if_there_is_noise(
@@ -144,3 +144,32 @@ def test_who_settled_early_learns_again_from_twice_as_many_if_there_is_noise(
         choosing: Any = SimpleNamespace(settings=settings)
         monkeypatch.setattr(sleep, "noise_of", lambda _model, noise=noise: noise)
         assert Sleep(choosing).learns_once_more(knowledge, count, faded) is learns
+
+
+@pytest.mark.parametrize(
+    ("begun", "elsewhere"),
+    [
+        ([[0.5]], False),
+        ([[0.54]], False),  # nearly there
+        ([[0.4]], True),
+        ([[0.4], [0.2], [0.0]], True),
+        ([[0.4], [0.2], [0.0], [-0.2]], False),  # as many kinds of starts as are rehearsed
+        ([[0.4], [0.2], [0.0], [0.02]], True),  # two of them are one
+    ],
+)
+def test_who_never_planned_for_such_a_start_plans_for_a_few_kinds(
+    monkeypatch: pytest.MonkeyPatch, begun: list[list[float]], elsewhere: bool
+) -> None:
+    rows = [Transition(np.array(start), 0, 0.0, np.array([9.0]), False, True) for start in begun]
+    for noise, rehearse, settled, plans in (
+        (NOISE, True, True, elsewhere),
+        (None, True, True, False),
+        (NOISE, False, True, False),  # the paper's agents stop for good
+        (NOISE, True, False, False),  # who is awake plans anyway
+    ):
+        knowledge: Any = SimpleNamespace(model=None, settled=settled)
+        settings = SimpleNamespace(planning=SimpleNamespace(rehearse=rehearse))
+        choosing: Any = SimpleNamespace(settings=settings, task=SimpleNamespace(box=Box([-1.0], [1.0])))
+        monkeypatch.setattr(sleep, "noise_of", lambda _model, noise=noise: noise)
+        start = np.array([0.51])
+        assert Sleep(choosing).begins_elsewhere(knowledge, Transitions.of(rows), start) is plans

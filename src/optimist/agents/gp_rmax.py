@@ -40,7 +40,7 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
-from optimist.models.model import Packed, imagined_by
+from optimist.models.model import Packed, imagined_by, noise_of
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
 from optimist.planning import Flow, Lookahead, QFunction
@@ -195,27 +195,30 @@ class GPRMaxAgent:
             return
         if woken and self.doubts.goes_on_without(self.transitions, knowledge.model):
             # what woke it was no news, and neither is what follows from it
-            self.knowledge, self._tried_unknown = replace(knowledge, settled=True), False
+            self.knowledge = replace(knowledge, settled=True, stirred=False)
+            self._tried_unknown = False
             return
-        if woken:
+        if woken and not knowledge.stirred:
             knowledge = self.knowledge = replace(knowledge, drifts=())
         since = knowledge.n_transitions
         whole = self._ended and self._begun >= since  # the plan did not change on the way
         if knowledge.settled and (
             (whole and self._sleep.disappointed(knowledge, *last_two(self.transitions, self._begun, since)))
-            or self._sleep.strained(knowledge, self.transitions[since:])
             or self._sleep.shifted(knowledge, self.doubts, self.transitions)
             or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
             or (begins and self._begins_unlike(knowledge, transition.state))
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
+        if knowledge.settled and self._sleep.strained(knowledge, self.transitions[since:]):
+            knowledge = self.knowledge = replace(knowledge, settled=False, stirred=True)
         predicted, uncertainty = self._predicted(knowledge, transition, self.transitions[self._begun : -1])
         self._tried_unknown |= uncertainty > UNKNOWN
         before = self.transitions[since:-1]
         if knowledge.settled and (
             self._tried_unknown or self._sleep.surprised(knowledge, transition, predicted, before)
         ):
-            self.knowledge, self._woken = replace(knowledge, settled=False), True
+            stirred = not self._tried_unknown and noise_of(knowledge.model) is not None
+            self.knowledge, self._woken = replace(knowledge, settled=False, stirred=stirred), True
 
     def _watch(self, *, since: int) -> None:
         """Doubt what cannot be true; who has to find out how far things go believes the first readings."""
@@ -223,8 +226,7 @@ class GPRMaxAgent:
             self.doubts.watch(self.transitions, since=since)
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
-        seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
-        return self._sleep.begins_unlike(knowledge, seen, start)
+        return self._sleep.begins_unlike(knowledge, self._learned_by(knowledge), start)
 
     def _predicted(
         self, knowledge: Knowledge, transition: Transition, before: Sequence[Transition]
@@ -246,7 +248,8 @@ class GPRMaxAgent:
             raise ValueError(f"The number must be from 1 to {self.n_transitions}; got {number}.")
         self.doubts.hear(number, void=void)
         if self.knowledge is not None and number <= self.knowledge.n_transitions:
-            self.knowledge, self.doubts.unlearn = replace(self.knowledge, settled=False, drifts=()), True
+            self.knowledge = replace(self.knowledge, settled=False, drifts=(), stirred=False)
+            self.doubts.unlearn = True
 
     @property
     def void(self) -> dict[int, str]:
@@ -267,7 +270,8 @@ class GPRMaxAgent:
             return self._ended and self._learns_once_more(knowledge)
         if self._woken and not self._ended:
             return False  # the next transition says whether this was a wrong reading
-        if self.settings.due(count) or self.settings.due_again(count, done, n_drifts):
+        by_now = self.settings.due(count) or self.settings.due_again(count, done, n_drifts)
+        if by_now or (knowledge is not None and knowledge.stirred):
             return True
         # before an episode begins is a good time, if there is something new
         return self._ended and self.settings.planning.rehearse and count >= done + NEWS and done > 0
@@ -277,27 +281,41 @@ class GPRMaxAgent:
         return self.transitions[-1].terminated or self.transitions[-1].truncated
 
     def _learns_once_more(self, knowledge: Knowledge) -> bool:
-        return self._sleep.learns_once_more(knowledge, self.n_transitions, self.doubts.n_faded)
+        """Whether who has settled learns at the end of an episode, and sleeps on."""
+        if self._sleep.learns_once_more(knowledge, self.n_transitions, self.doubts.n_faded):
+            return True
+        start = self.doubts.readings.plausible(self.transitions[self._begun].state)
+        return self._sleep.begins_elsewhere(knowledge, self._learned_by(knowledge), start)
+
+    def _sleeps_on(self, knowledge: Knowledge) -> bool:
+        """Whether it goes on sleeping after this update, if the system has not changed."""
+        return not self._tried_unknown and (knowledge.stirred or self._learns_once_more(knowledge))
+
+    def _learned_by(self, knowledge: Knowledge) -> Transitions:
+        return self.doubts.of(self.transitions[: knowledge.n_transitions])
 
     @single_blas()  # matrices are small: more threads of its own take longer
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
         previous, settings, began, box = self.knowledge, self.settings, perf_counter(), self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        resting = previous is not None and self._learns_once_more(previous)  # and sleeps on
+        resting = previous is not None and self._sleeps_on(previous)
         looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
         little = settings.planning.rehearse and (looking or self._ended)
         if previous is not None and self.doubts.fade(
             self.transitions, self._learner, previous.model, another=looking, little=little
         ):
             previous, resting = replace(previous, drifts=()), False
+        if previous is not None and previous.stirred and not resting:
+            previous = replace(previous, drifts=())
         model, seen = self._learned(*had)
-        drift, drifts = None, ()
+        drift: Drift | None = None
+        drifts: tuple[Drift, ...] = ()
         same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
         resting = resting and same_box
         if previous is not None:
             drift = previous.drift_to(model, self._drifting) if same_box else Drift(np.inf, np.inf)
-            drifts = (*(() if self._woken else previous.drifts), *(() if resting else (drift,)))
+            drifts = previous.drifts if resting else (*(() if self._woken else previous.drifts), drift)
         fitted = perf_counter()
         n_updates = 1 if previous is None else previous.n_updates + 1
         settled = settings.stopping.settled(drifts) and not self._tried_unknown and not self.task.searching
@@ -312,14 +330,15 @@ class GPRMaxAgent:
             acting = self._looking.going_on(previous, self.transitions, self._begun, self.doubts.readings)
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made, second = rehearsed.planned, None if searching else rehearsed.won.second
-        sights = Sights.of(made, imagined_by(model), others=(second,), heard=rehearsed.heard)
+        kept = self._choosing.seen_anew(before, model, made, second) if resting and before else None
+        sights = Sights.of(made, imagined_by(model), others=(second, kept), heard=rehearsed.heard)
         foretold = self._choosing.from_seen(model, sights, seen)
         settled = settled and self._sleep.certain(foretold)
         flow = made.step
         assert isinstance(flow, Flow)
         expectation, try_out = foretold.expectation, self._choosing.stage(model, seen)
         begun = None if acting is None else self._choosing.seen_anew(acting, model, made, second)
-        counts = expectation, n_updates, self.planner, try_out, second, sights, begun
+        counts = expectation, n_updates, self.planner, try_out, second, sights, begun, kept
         self._take(Knowledge(self.n_transitions, model, made, flow, drifts, settled, *counts))
         return Update(
             n_transitions=self.n_transitions,

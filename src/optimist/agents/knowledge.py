@@ -36,6 +36,8 @@ class Knowledge:
     second: Planned | None  # the plan that came second when they were tried out, with a bonus, too
     sights: Sights  # the plans it explores with, acted on with the sight that is best from where it begins
     begun: Planned | None = None  # what the episode that was going on then was acted in by, seen anew
+    kept: Planned | None = None  # what it had slept on when it learned once and slept on, seen anew
+    stirred: bool = False  # woken by what noise does not explain: it learns once, and sleeps on
 
     @property
     def plan(self) -> Plan:
@@ -76,12 +78,12 @@ class Knowledge:
         """How to act in the episode that was going on when it planned: it may go on as it began."""
         if self.begun is None:
             return self.sights
-        return Sights.of(self.planned, imagined_by(self.model), others=(self.second, self.begun))
+        return Sights.of(self.planned, imagined_by(self.model), others=(self.second, self.begun, self.kept))
 
     def acted_by(self, policy: QFunction | Lookahead) -> Planned:
         """Which of its plans a policy of its own acts on."""
         plan = policy if isinstance(policy, QFunction) else policy.q_function
-        others = [one for one in (self.second, self.begun) if one is not None and one.q_function is plan]
+        others = [one for one in (self.second, self.begun, self.kept) if one and one.q_function is plan]
         return others[0] if others else self.planned
 
     def led(self, here: FloatArray, action: Action) -> tuple[FloatArray, float]:
@@ -107,5 +109,6 @@ class Knowledge:
     def best_sights(self) -> Sights:
         """The best it knows: from where an episode begins whichever plan, and sight, earns most."""
         other = self._plain if self.best is self.planned else self.planned
-        others = () if isinstance(self.best.policy, QFunction) else (other, self.second)  # as the paper does
+        # the paper's agents act on one
+        others = () if isinstance(self.best.policy, QFunction) else (other, self.second, self.kept)
         return Sights.of(self.best, imagined_by(self.model), self.filtering, others=others)

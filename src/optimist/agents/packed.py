@@ -28,7 +28,7 @@ from optimist.planning.sights import Sights
 from optimist.task import Task
 from optimist.transitions import Transitions
 
-SECOND, BEGUN = "second.", "begun."  # what the names of other plans' arrays begin with
+SECOND, BEGUN, KEPT = "second.", "begun.", "kept."  # what the names of other plans' arrays begin with
 ROOM = 2.0  # by which the number of nodes may differ from the budget: it is shared out in whole nodes
 Count = Annotated[int, Field(ge=1, lt=2**63)]
 
@@ -124,6 +124,13 @@ class KnowledgeSaid(PlannedSaid):
     expected: ExpectedSaid
     second: PlannedSaid | None  # of the plans that were tried out the second best
     begun: PlannedSaid | None  # what the episode that was going on was acted in by
+    kept: PlannedSaid | None = None  # what it had slept on
+    stirred: bool = False  # by what noise does not explain
+
+    @property
+    def others(self) -> dict[str, PlannedSaid | None]:
+        """Plans beside it, by what the names of their arrays begin with."""
+        return {SECOND: self.second, BEGUN: self.begun, KEPT: self.kept}
 
 
 def finite(number: float) -> float | None:
@@ -154,9 +161,10 @@ class Unpacking:
             "expected": None not in (said.expected.low, said.expected.high)
             and said.expected.low > said.expected.high,  # type: ignore[operator]
             **self._wrong_plan(said),
-            **({} if said.second is None else self._wrong_plan(said.second, SECOND)),
-            **({} if said.begun is None else self._wrong_plan(said.begun, BEGUN)),
+            "stirred": said.stirred and said.settled,
         }
+        for prefix, part in said.others.items():
+            wrong |= {} if part is None else self._wrong_plan(part, prefix)
         for name, is_wrong in wrong.items():
             if is_wrong:
                 raise ValueError(
@@ -213,8 +221,8 @@ class Unpacking:
         choosing: Choosing,
     ) -> Knowledge:
         """What `packed` packed; a ValueError when it does not fit together, or not the transitions `seen`."""
-        others = {SECOND: said.second, BEGUN: said.begun}
-        self.require_no_more(arrays, ["", *(prefix for prefix, part in others.items() if part is not None)])
+        prefixes = [prefix for prefix, part in said.others.items() if part is not None]
+        self.require_no_more(arrays, ["", *prefixes])
         mine = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
         model = learner.unpack((mine, said.model), seen)
         leaving = None if said.leaving is None else choosing.leaving(seen, said.leaving)
@@ -233,27 +241,31 @@ class Unpacking:
             return replace(made, mean_hold=part.mean_hold)
 
         made = planned(said)
-        second = None if said.second is None else planned(said.second, SECOND)
-        begun = None if said.begun is None else planned(said.begun, BEGUN)
+        second, begun, kept = (
+            None if part is None else planned(part, prefix) for prefix, part in said.others.items()
+        )
         flow = made.step
         assert isinstance(flow, Flow)
         drifts = tuple(one.drift() for one in said.drifts)
         expectation = Expectation.recorded(said.expected.model_dump())
-        sights = Sights.of(made, imagined_by(model), others=(second,))
+        sights = Sights.of(made, imagined_by(model), others=(second, kept))
         try_out = choosing.stage(model, seen)
-        counts = expectation, said.n_updates, choosing.planner, try_out, second, sights, begun
-        return Knowledge(said.n_transitions, model, made, flow, drifts, said.settled, *counts)
+        counts = expectation, said.n_updates, choosing.planner, try_out, second, sights, begun, kept
+        return Knowledge(
+            said.n_transitions, model, made, flow, drifts, said.settled, *counts, stirred=said.stirred
+        )
 
 
 def packed(knowledge: Knowledge, marks: dict[str, Any]) -> Packed:
     """Model and plan as arrays, the rest as numbers; `marks` say which transitions are not learned from."""
     arrays, model = knowledge.model.pack()
     leaving = knowledge.planned.leaving
-    others = {SECOND: knowledge.second, BEGUN: knowledge.begun}
+    others = {SECOND: knowledge.second, BEGUN: knowledge.begun, KEPT: knowledge.kept}
     document = {
         "n_transitions": knowledge.n_transitions,
         "marks": marks,
         "settled": knowledge.settled,
+        "stirred": knowledge.stirred,
         "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
         "model": model,
         "n_updates": knowledge.n_updates,

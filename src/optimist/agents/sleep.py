@@ -10,12 +10,12 @@ import numpy as np
 from optimist.agents.choosing import Choosing, Foretold
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
-from optimist.arrays import FloatArray
+from optimist.arrays import BoolArray, FloatArray
 from optimist.models.change import ENOUGH, deviations, evidence
 from optimist.models.gp_dynamics import untroubled
 from optimist.models.model import imagined_by, noise_of
 from optimist.planning import rehearse
-from optimist.planning.rehearsal import Rehearsal, Starts
+from optimist.planning.rehearsal import MOST_STARTS, Rehearsal, Starts, kinds_of
 from optimist.steps import Noisy
 from optimist.transitions import Transition, Transitions
 
@@ -29,7 +29,7 @@ LATELY = 8  # updates
 ALIKE = 0.05  # of the box: episodes that begin so near to each other begin alike
 TRIED = 2  # episodes that began alike: the first explores, the second knows what to do
 MORE = 2  # times as many transitions tell what noise hid from who settled early ...
-FEWEST, ENOUGH_SEEN = 250, 500  # ... so many at least, and who has learned from so many has seen enough
+ENOUGH_SEEN = 300  # ... from fewer than these; then so many at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +125,33 @@ class Sleep:
         """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.
 
         Those that have `faded` are not learned from. Noise hides what more data tell, and who has settled
-        goes on acting: the data come by themselves. At most two such updates follow one another.
+        goes on acting: the data come by themselves. It does so once.
         """
         if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
             return False  # the paper's agents stop for good
         done = knowledge.n_transitions - faded
-        return knowledge.settled and done < ENOUGH_SEEN and count - faded >= max(MORE * done, FEWEST)
+        return knowledge.settled and done < ENOUGH_SEEN and count - faded >= max(MORE * done, ENOUGH_SEEN)
+
+    def begins_elsewhere(self, knowledge: Knowledge, seen: Transitions, start: FloatArray) -> bool:
+        """Whether who has settled has never planned for episodes that begin like one from `start` [d].
+
+        What is `seen` is what it planned by: of all that it can do it took what is best from where those
+        episodes began. From elsewhere it may know well how little it earns, and never ask for more. It plans
+        for as many kinds of starts as are rehearsed. Not without noise: there nothing moves.
+        """
+        if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
+            return False
+        begins = seen.states[seen.begins]
+        if not knowledge.settled or self._alike(begins, start).any():
+            return False
+        kinds = kinds_of(begins, self.choosing.task.box)
+        return len(kinds) < MOST_STARTS or any(self._alike(kinds, kind).sum() > 1 for kind in kinds)
+
+    def _alike(self, begins: FloatArray, start: FloatArray) -> BoolArray:
+        """Which episodes began so near to `start` [d] that they began alike.  [n]"""
+        box = self.choosing.task.box
+        apart = np.abs(box.displacement(begins, start)) / box.widths
+        return np.asarray((apart <= ALIKE).all(axis=1))
 
     def may_have_changed(self, knowledge: Knowledge) -> bool:
         """Whether it is worth looking for a change of the system: it has settled, and was woken lately."""
@@ -145,9 +166,7 @@ class Sleep:
         """
         if not self.choosing.settings.planning.rehearse:
             return False
-        box = self.choosing.task.box
-        apart = np.abs(box.displacement(seen.states[seen.begins], start)) / box.widths
-        if (apart <= ALIKE).all(axis=1).sum() >= TRIED:
+        if self._alike(seen.states[seen.begins], start).sum() >= TRIED:
             return False
         asked = knowledge.model, knowledge.sights, start[np.newaxis], len(seen)
         return not self.choosing.foretell(*asked).agree(self._allowed, hoped=float(knowledge.expectation))
