@@ -14,7 +14,7 @@ from optimist.arrays import FloatArray
 from optimist.box import Box
 from optimist.planning.rehearsal import Rehearsal
 from optimist.steps import REPEATS, Noisy
-from optimist.transitions import Transition, Transitions
+from optimist.transitions import Transition
 
 NOISE = np.array([0.1])
 
@@ -160,7 +160,6 @@ def test_who_settled_early_learns_again_from_twice_as_many_if_there_is_noise(
 def test_who_never_planned_for_such_a_start_plans_for_a_few_kinds(
     monkeypatch: pytest.MonkeyPatch, begun: list[list[float]], elsewhere: bool
 ) -> None:
-    rows = [Transition(np.array(start), 0, 0.0, np.array([9.0]), False, True) for start in begun]
     for noise, rehearse, settled, plans in (
         (NOISE, True, True, elsewhere),
         (None, True, True, False),
@@ -172,4 +171,4 @@ def test_who_never_planned_for_such_a_start_plans_for_a_few_kinds(
         choosing: Any = SimpleNamespace(settings=settings, task=SimpleNamespace(box=Box([-1.0], [1.0])))
         monkeypatch.setattr(sleep, "noise_of", lambda _model, noise=noise: noise)
         start = np.array([0.51])
-        assert Sleep(choosing).begins_elsewhere(knowledge, Transitions.of(rows), start) is plans
+        assert Sleep(choosing).begins_elsewhere(knowledge, np.array(begun), start) is plans

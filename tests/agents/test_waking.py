@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -226,6 +226,105 @@ def test_what_noise_does_not_explain_is_learned_once_and_slept_on(right: str) ->
     assert learned_from == [268]  # the second surprise, and one more that says whether it was a wrong reading
     assert agent.settled_at == 268
     assert agent.known().drifts == drifts
+
+
+def test_the_papers_agents_are_not_stirred() -> None:
+    """They wake, and plan when it is time to."""
+    agent = agent_with("startled", rehearse=False)
+    while agent.n_transitions < 264:
+        episode(agent, LEFT)
+    assert agent.settled_at is not None
+    for at in range(3):
+        state = LEFT + at * FAR
+        agent.observe(Transition(state, 1, -1.0, state + FAR, False, False))
+    assert agent.settled_at is None
+    assert not agent.known().stirred
+    assert agent.known().drifts == ()
+    assert agent.known().kept is None
+
+
+def stirred(right: str) -> GPRMaxAgent:
+    """An agent that has been surprised twice by the 267th transition, and not updated yet."""
+    agent = agent_with(right)
+    while agent.n_transitions < 264:
+        episode(agent, LEFT)
+    for at in range(3):
+        state = LEFT + at * FAR
+        agent.observe(Transition(state, 1, -1.0, state + FAR, False, False))
+    assert agent.known().stirred
+    return agent
+
+
+def test_who_is_stirred_and_tries_the_unknown_wakes_and_looks_for_a_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent, asked = stirred("startled"), []
+    agent._tried_unknown = True
+
+    def fade(*given: Any, **how: bool) -> bool:
+        asked.append(how)
+        return False
+
+    monkeypatch.setattr(agent.doubts, "fade", fade)
+    agent.update()
+    assert asked == [{"another": True, "little": True}]
+    assert agent.settled_at is None
+    assert len(agent.known().drifts) == 1
+
+
+def test_who_is_stirred_and_whose_box_changes_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = stirred("startled")
+    learned = agent._learned
+
+    def wider(*given: Any) -> Any:
+        found = learned(*given)
+        agent._believe(replace(TASK, box=Box([-1.5], [1.5])))
+        return found
+
+    monkeypatch.setattr(agent, "_learned", wider)
+    agent.update()
+    assert agent.settled_at is None
+    assert [drift.mean_drift for drift in agent.known().drifts] == [np.inf]
+    assert agent.known().kept is None
+
+
+def test_a_mark_by_hand_wakes_who_was_stirred(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = stirred("startled")
+    agent.mark(3, void=True)
+    assert not agent.known().stirred
+    agent.update()
+    assert len(agent.known().drifts) == 1
+
+
+def test_who_was_stirred_by_a_wrong_reading_sleeps_on_as_it_was() -> None:
+    agent = agent_with("startled")
+    while agent.n_transitions < 264:
+        episode(agent, LEFT)
+    states = LEFT + np.array([[0.0], [0.02], [FAR + 0.02], [2 * FAR + 0.02], [3 * FAR], [9.0], [2 * FAR]])
+    for state, after in pairwise(states[:4]):
+        agent.observe(Transition(state, 1, -1.0, after, False, False))
+    was = agent.settled_at
+    agent.doubts.goes_on_without = lambda *_: True  # type: ignore[method-assign]
+    agent.observe(Transition(states[3], 1, -1.0, states[4], False, False))
+    assert (was, agent.settled_at) == (None, 10)
+    assert not agent.known().stirred
+    other = agent_with("startled")
+    other.restore(agent.transitions, agent.pack())
+    assert other.settled_at == 10
+
+
+def test_what_is_kept_is_seen_through_the_new_model_and_a_choice_midway() -> None:
+    agent = agent_with("noisy, then other")
+    while agent.n_transitions < 300:
+        episode(agent, LEFT)
+    known = agent.known()
+    assert known.kept is not None
+    assert known.kept.step is known.flow or known.kept.grid is not known.planned.grid
+    begun = replace(known, begun=known.second or known.planned)
+    plans = [one if isinstance(one, QFunction) else one.q_function for one in begun.going_on.sights]
+    assert known.kept.q_function in plans
+    twice = replace(known, begun=known.kept)  # the same plan is one choice, not two
+    assert len(twice.going_on.sights) == len(known.sights.sights)
 
 
 def test_who_strains_learns_once_and_sleeps_on(monkeypatch: pytest.MonkeyPatch) -> None:

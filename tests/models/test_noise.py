@@ -24,7 +24,7 @@ from optimist.models.change import (
     shifted_at,
 )
 from optimist.models.edges import usable
-from optimist.models.model import CovaryingModel, Model, imagined_by, noise_of
+from optimist.models.model import ERRS, CovaryingModel, Model, imagined_by, noise_of
 from optimist.models.regressor import FEWEST_DATA
 from optimist.steps import Noisy
 from optimist.transitions import Transitions
@@ -70,6 +70,21 @@ def test_the_variance_of_noise_is_learned(share: float) -> None:
     ratios = (noise / (share * USUAL)) ** 2
     assert (ratios > 1 / 1.5).all()
     assert (ratios < 1.5).all()
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.004, True), (0.0005, False)])
+def test_little_noise_is_noise_and_what_processes_leave_unexplained_is_none(share: float, told: bool) -> None:
+    """The spread of displacements is about what is usual here."""
+    noise = noise_of(fitted(seen_of(300, 1, share)))
+    assert (noise is not None) == told
+    if noise is not None:
+        np.testing.assert_allclose(noise, share * USUAL, rtol=0.2)
+
+
+def test_what_is_imagined_may_err() -> None:
+    imagined = imagined_by(fitted(seen_of(120, 0, 0.05)))
+    assert isinstance(imagined, Noisy)
+    assert imagined.errs == ERRS > 0.0
 
 
 def test_without_noise_there_is_none_and_nothing_is_drawn() -> None:

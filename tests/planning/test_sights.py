@@ -11,8 +11,10 @@ import pytest
 from optimist.arrays import Actions, FloatArray, IntArray
 from optimist.box import Box
 from optimist.discretisation import Layout
+from optimist.filtering import Around, Filter
 from optimist.grid import Grid
 from optimist.planning import Planned, Planner, rehearse, roll_out
+from optimist.planning.filtered import Memory
 from optimist.planning.policy import Lookahead, QFunction, affordable_depth
 from optimist.planning.rehearsal import Starts
 from optimist.planning.sights import MANY, MOST_SIGHTS, Sights, remembered
@@ -206,7 +208,7 @@ def test_a_policy_that_does_not_prepare_remembers_nothing(made: Planned) -> None
 
 @pytest.mark.parametrize(
     "memory",
-    [[0], np.zeros(9, int), np.full((9, 2), 99), np.full((9, 2), -1), np.zeros((9, 2)), "nine", object()],
+    [[0], np.zeros(9, int), np.full((9, 3), 99), np.full((9, 3), -1), np.zeros((9, 3)), "nine", object()],
 )
 def test_a_memory_that_is_none_is_refused(sights: Sights, memory: object) -> None:
     with pytest.raises(ValueError, match="`state` must be what the last call returned; got"):
@@ -308,6 +310,11 @@ def aiming(*sights: Pushing, task: Task = AIM) -> Sights:
     return Sights(task, some, promised)
 
 
+def paid(each: float, end: float) -> Task:
+    """The same, for so much a step, and at the end."""
+    return replace(AIM, reward=lambda states, controls, after: np.where(after[:, 0] >= 5.0, end, each))
+
+
 EXPLORING, SOBER = Pushing(0, optimistic=True), Pushing(1, optimistic=False)
 
 
@@ -346,6 +353,92 @@ def test_every_episode_has_its_own_patience_and_what_is_promised_is_asked_once()
         states = np.where(going[:, np.newaxis], true(states, AIM.controls[actions]), states)
         going &= ~AIM.terminal(states)
     assert totals.tolist() == [-11, -4, -11, -3]
+
+
+@pytest.mark.parametrize(
+    ("each", "end", "late"),
+    [
+        (-1.0, -1.0, True),
+        (-1.0, 0.0, True),
+        (-1.0, 100.0, True),
+        (0.0, 1.0, True),
+        (-1.0, -100.0, False),  # a fall: who has not fallen yet is not late
+        (1.0, 1.0, False),  # paid for every step
+        (1.0, 0.0, False),
+        (0.0, -1.0, False),
+    ],
+)
+def test_late_is_who_has_not_arrived_not_who_has_not_fallen(each: float, end: float, late: bool) -> None:
+    start, task = np.zeros((1, 1)), paid(each, end)
+    assert (aiming(EXPLORING, SOBER, task=task).chosen_from(start)[1][0] < task.max_steps) == late
+    heard = rehearse(task, aiming(EXPLORING), promised, Starts.alike(start))
+    assert heard.aimed is not None
+    assert heard.aimed.tolist() == [late]
+
+
+def test_with_noise_one_path_that_falls_is_enough_to_wait() -> None:
+    def falls(states: FloatArray, controls: FloatArray, after: FloatArray) -> FloatArray:
+        return np.where(after[:, 0] < 0.0, -9.0, -1.0)
+
+    task = replace(AIM, reward=falls, is_terminal=lambda states: np.abs(states[:, 0] - 2.0) >= 3.0)
+    for noise, aimed in ((1e-3, True), (2.0, False)):
+        shaking = Noisy(promised, np.array([noise]))
+        heard = rehearse(task, aiming(SOBER), shaking, Starts.alike(np.zeros((1, 1))))
+        assert heard.aimed is not None
+        assert heard.aimed.tolist() == [aimed]
+
+
+def test_a_promise_without_end_or_of_a_path_that_leaves_all_bounds_is_none() -> None:
+    start = np.zeros((1, 1))
+    for model in (lambda states, controls, rows: states, lambda states, controls, rows: states + np.inf):
+        sights = replace(aiming(EXPLORING, SOBER), imagined=model)
+        assert sights.chosen_from(start)[1][0] > AIM.max_steps
+
+
+def test_who_chooses_again_has_twice_as_long_as_before() -> None:
+    """Held where it is, for ever: 6, 12 and 24 steps, however little is promised."""
+    sights, start = aiming(EXPLORING, SOBER, Pushing(0, optimistic=False)), np.zeros((1, 1))
+    chosen = []
+
+    class Counting(Sights):
+        def chosen_again(self, states: FloatArray) -> tuple[IntArray, IntArray]:
+            chosen.append(len(states))
+            return super().chosen_again(states)
+
+    counting = Counting(sights.task, sights.sights, sights.imagined)
+    roll_out(replace(AIM, max_steps=200), lambda states, controls: states, counting, start)
+    assert len(chosen) == 5  # after 6, 18, 42, 90 and 186 steps
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+def test_a_memory_of_any_whole_numbers_goes_on(kind: type) -> None:
+    memory: Any = np.zeros((2, 3), dtype=kind)
+    sights, states = aiming(EXPLORING, SOBER), np.zeros((2, 1))
+    for begins in (np.array([True, False]), np.zeros(2, dtype=np.bool_)):
+        _, memory = remembered(sights, states, memory, begins)
+    assert memory[:, 0].tolist() == [
+        0,
+        1,
+    ]  # the second had no steps left: it goes on with what does not explore
+    assert memory[0].tolist() == [0, 4, 6]
+
+
+def test_patience_counts_where_readings_are_filtered_too() -> None:
+    def going(states: FloatArray, controls: FloatArray) -> Around:
+        slopes = np.ones((len(states), 1, 1))
+        return Around(states + controls, slopes, np.zeros_like(states))
+
+    exact = Filter(AIM.box, going, np.array([1e-9]), np.array([1e-9]))
+    sights, states = replace(aiming(EXPLORING, SOBER), filtering=exact), np.zeros((2, 1))
+    assert roll_out(AIM, true, sights, states).total_rewards.tolist() == [-11, -11]
+    memory, steps = None, 0
+    while not AIM.terminal(states).any() and steps < AIM.max_steps:
+        actions, memory = remembered(sights, states, memory, np.full(2, memory is None))
+        states, steps = true(states, AIM.controls[actions]), steps + 1
+    assert steps == 11
+    assert isinstance(memory, Memory)
+    with pytest.raises(ValueError, match="what the last call returned"):
+        remembered(sights, states, memory._replace(left=np.full(2, -1)), None)
 
 
 def test_in_imagination_nobody_chooses_again() -> None:

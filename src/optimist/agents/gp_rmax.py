@@ -40,7 +40,7 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
-from optimist.models.model import Packed, imagined_by, noise_of
+from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
 from optimist.planning import Flow, Lookahead, QFunction
@@ -168,7 +168,8 @@ class GPRMaxAgent:
         if isinstance(looking, QFunction):
             return np.asarray(looking(here[np.newaxis])[0])
         seen = looking.foresee(here[np.newaxis])
-        self._foreseen = state, Successors(seen.next_states[0], seen.uncertainty[0])
+        if looking.step is knowledge.flow:  # or whoever comes back would be surprised by something else
+            self._foreseen = state, Successors(seen.next_states[0], seen.uncertainty[0])
         return np.asarray(seen.q_values[0])
 
     def _believed(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
@@ -210,15 +211,17 @@ class GPRMaxAgent:
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
         if knowledge.settled and self._sleep.strained(knowledge, self.transitions[since:]):
-            knowledge = self.knowledge = replace(knowledge, settled=False, stirred=True)
+            knowledge = self.knowledge = self._sleep.stirred(knowledge) or replace(
+                knowledge, settled=False, drifts=()
+            )
         predicted, uncertainty = self._predicted(knowledge, transition, self.transitions[self._begun : -1])
         self._tried_unknown |= uncertainty > UNKNOWN
         before = self.transitions[since:-1]
         if knowledge.settled and (
             self._tried_unknown or self._sleep.surprised(knowledge, transition, predicted, before)
         ):
-            stirred = not self._tried_unknown and noise_of(knowledge.model) is not None
-            self.knowledge, self._woken = replace(knowledge, settled=False, stirred=stirred), True
+            stirred = None if self._tried_unknown else self._sleep.stirred(knowledge)
+            self.knowledge, self._woken = stirred or replace(knowledge, settled=False), True
 
     def _watch(self, *, since: int) -> None:
         """Doubt what cannot be true; who has to find out how far things go believes the first readings."""
@@ -226,7 +229,8 @@ class GPRMaxAgent:
             self.doubts.watch(self.transitions, since=since)
 
     def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
-        return self._sleep.begins_unlike(knowledge, self._learned_by(knowledge), start)
+        seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
+        return self._sleep.begins_unlike(knowledge, seen, start)
 
     def _predicted(
         self, knowledge: Knowledge, transition: Transition, before: Sequence[Transition]
@@ -284,15 +288,14 @@ class GPRMaxAgent:
         """Whether who has settled learns at the end of an episode, and sleeps on."""
         if self._sleep.learns_once_more(knowledge, self.n_transitions, self.doubts.n_faded):
             return True
-        start = self.doubts.readings.plausible(self.transitions[self._begun].state)
-        return self._sleep.begins_elsewhere(knowledge, self._learned_by(knowledge), start)
+        read = Transitions.of(self.transitions[self.doubts.n_faded : knowledge.n_transitions])
+        plausible = self.doubts.readings.plausible
+        before = np.array([plausible(state) for state in read.states[read.begins]])
+        return self._sleep.begins_elsewhere(knowledge, before, plausible(self.transitions[self._begun].state))
 
     def _sleeps_on(self, knowledge: Knowledge) -> bool:
         """Whether it goes on sleeping after this update, if the system has not changed."""
         return not self._tried_unknown and (knowledge.stirred or self._learns_once_more(knowledge))
-
-    def _learned_by(self, knowledge: Knowledge) -> Transitions:
-        return self.doubts.of(self.transitions[: knowledge.n_transitions])
 
     @single_blas()  # matrices are small: more threads of its own take longer
     def update(self) -> Update:
@@ -300,19 +303,20 @@ class GPRMaxAgent:
         previous, settings, began, box = self.knowledge, self.settings, perf_counter(), self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
         resting = previous is not None and self._sleeps_on(previous)
+        if previous is not None and previous.stirred and not resting:
+            previous = replace(previous, drifts=())  # it wakes after all
         looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
         little = settings.planning.rehearse and (looking or self._ended)
         if previous is not None and self.doubts.fade(
             self.transitions, self._learner, previous.model, another=looking, little=little
         ):
             previous, resting = replace(previous, drifts=()), False
-        if previous is not None and previous.stirred and not resting:
-            previous = replace(previous, drifts=())
         model, seen = self._learned(*had)
         drift: Drift | None = None
         drifts: tuple[Drift, ...] = ()
         same_box = self.task.box == box  # or nothing of the plan fits, and models cannot be compared
-        resting = resting and same_box
+        if previous is not None and resting and not same_box:
+            previous, resting = replace(previous, drifts=()), False
         if previous is not None:
             drift = previous.drift_to(model, self._drifting) if same_box else Drift(np.inf, np.inf)
             drifts = previous.drifts if resting else (*(() if self._woken else previous.drifts), drift)
@@ -330,7 +334,9 @@ class GPRMaxAgent:
             acting = self._looking.going_on(previous, self.transitions, self._begun, self.doubts.readings)
         rehearsed = self._choosing.choose(model, seen, before, n_updates, polish=settled, woken=woken)
         made, second = rehearsed.planned, None if searching else rehearsed.won.second
-        kept = self._choosing.seen_anew(before, model, made, second) if resting and before else None
+        kept = None
+        if resting and before is not None and not searching:
+            kept = self._choosing.seen_anew(before, model, made, second)
         sights = Sights.of(made, imagined_by(model), others=(second, kept), heard=rehearsed.heard)
         foretold = self._choosing.from_seen(model, sights, seen)
         settled = settled and self._sleep.certain(foretold)
@@ -381,7 +387,8 @@ class GPRMaxAgent:
             return None
         if self._begun >= knowledge.n_transitions:  # the episode that was going on has ended
             knowledge = replace(knowledge, begun=None)
-        return packed(knowledge, self.doubts.pack() | {"woken": self._woken})
+        marks = {"woken": self._woken, "unknown": self._tried_unknown}
+        return packed(knowledge, self.doubts.pack() | marks)
 
     def restore(self, transitions: Sequence[Transition], packed: Packed | None) -> None:
         """Go back to a state the agent was in."""
@@ -402,6 +409,9 @@ class GPRMaxAgent:
             seen = self.doubts.of(self.transitions[: said.n_transitions])
             self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken
+            if said.marks.unknown is not None:
+                self._tried_unknown = said.marks.unknown and self.n_transitions > self.known().n_transitions
+                return
             self._tried_unknown = any(
                 self._predicted(
                     self.known(),

@@ -78,7 +78,9 @@ class Knowledge:
         """How to act in the episode that was going on when it planned: it may go on as it began."""
         if self.begun is None:
             return self.sights
-        return Sights.of(self.planned, imagined_by(self.model), others=(self.second, self.begun, self.kept))
+        same = self.kept is not None and np.array_equal(self.kept.plan.q_values, self.begun.plan.q_values)
+        others = self.second, self.begun, None if same else self.kept
+        return Sights.of(self.planned, imagined_by(self.model), others=others)
 
     def acted_by(self, policy: QFunction | Lookahead) -> Planned:
         """Which of its plans a policy of its own acts on."""

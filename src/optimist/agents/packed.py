@@ -84,6 +84,7 @@ class MarksSaid(Said):
     unexplained: list[Count]
     unlearn: bool
     woken: bool
+    unknown: bool | None = None  # whether something unknown was tried since; older files do not say
     faded: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 

@@ -121,6 +121,12 @@ class Sleep:
         ended = transitions[-1].terminated or transitions[-1].truncated
         return (ended or now_and_then) and doubts.shifted(transitions, knowledge.model) > 0
 
+    def stirred(self, knowledge: Knowledge) -> Knowledge | None:
+        """Woken by what noise does not explain: it will learn once, and sleep on. None without noise."""
+        if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
+            return None  # the paper's agents wake for good
+        return replace(knowledge, settled=False, stirred=True)
+
     def learns_once_more(self, knowledge: Knowledge, count: int, faded: int) -> bool:
         """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.
 
@@ -132,16 +138,15 @@ class Sleep:
         done = knowledge.n_transitions - faded
         return knowledge.settled and done < ENOUGH_SEEN and count - faded >= max(MORE * done, ENOUGH_SEEN)
 
-    def begins_elsewhere(self, knowledge: Knowledge, seen: Transitions, start: FloatArray) -> bool:
+    def begins_elsewhere(self, knowledge: Knowledge, begins: FloatArray, start: FloatArray) -> bool:
         """Whether who has settled has never planned for episodes that begin like one from `start` [d].
 
-        What is `seen` is what it planned by: of all that it can do it took what is best from where those
-        episodes began. From elsewhere it may know well how little it earns, and never ask for more. It plans
-        for as many kinds of starts as are rehearsed. Not without noise: there nothing moves.
+        Of all that it can do it took what is best from where episodes began by then, `begins` [n, d]. From
+        elsewhere it may know well how little it earns, and never ask for more. It plans for as many kinds of
+        starts as are rehearsed. Not without noise: there nothing moves.
         """
         if not self.choosing.settings.planning.rehearse or noise_of(knowledge.model) is None:
             return False
-        begins = seen.states[seen.begins]
         if not knowledge.settled or self._alike(begins, start).any():
             return False
         kinds = kinds_of(begins, self.choosing.task.box)

@@ -12,14 +12,15 @@ from optimist.given import brief
 from optimist.planning.policy import Acting
 from optimist.task import Task
 
-FOR_EVER = 2**62  # steps
+FOR_EVER = 2**30  # steps
 
 
 class Memory(NamedTuple):
     """What is remembered of n episodes from one action to the next."""
 
     which: IntArray  # [n], the sight of each
-    left: IntArray  # [n], how many steps it has
+    left: IntArray  # [n], how many steps it has left
+    had: IntArray  # [n], and had
     readings: FloatArray  # [n, d]
     off: FloatArray  # [n, d]
     spread: FloatArray  # [n, d, d]
@@ -32,7 +33,7 @@ class Memory(NamedTuple):
         off, spread = np.zeros((count, n_dims)), np.zeros((count, n_dims, n_dims))
         controls = np.zeros((count, task.controls.shape[1]))
         which, left = np.zeros(count, dtype=np.intp), np.full(count, FOR_EVER, dtype=np.intp)
-        return cls(which, left, off.copy(), off, spread, controls)
+        return cls(which, left, left.copy(), off.copy(), off, spread, controls)
 
     @classmethod
     def checked(cls, memory: object, count: int, n_sights: int, task: Task) -> Self:
@@ -44,8 +45,12 @@ class Memory(NamedTuple):
             for part, mine in zip(given, fresh, strict=True)
         )
         if sound:
-            sound = bool((given[0] >= 0).all() and (given[0] < n_sights).all() and (given[1] >= 0).all())
-            sound = sound and all(bool(np.isfinite(part).all()) for part in given[2:])
+            sound = bool(
+                (given[0] >= 0).all()
+                and (given[0] < n_sights).all()
+                and min(given[1].min(), given[2].min()) >= 0
+            )
+            sound = sound and all(bool(np.isfinite(part).all()) for part in given[3:])
         if not sound:
             raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
         return cls(*(part.copy() for part in given))

@@ -24,6 +24,7 @@ MOST_STARTS = 4
 BETTER = 0.01  # of what is expected: a challenger that does not promise so much more does not win
 AROUND = 0.0125  # of the box, how far from a start that was seen others are tried: a quarter of a coarse cell
 AROUND_SEED = 0
+SAME = 0.5  # of a usual step's cost: an end that costs so little more is no failure
 FAR = 1e3  # widths of the box: a path that is imagined so far away has left all bounds
 
 
@@ -40,6 +41,9 @@ class Rehearsal:
     worst: FloatArray | None = None  # [n_starts], what the worst of all paths came to; None: no noise
     costs: bool = False  # whether nothing above 0 was earned, nor can be
     steps: FloatArray | None = None  # [n_starts], how long it took in the mean
+    # [n_starts], whether all came to an end that was no worse than a step, and steps paid nothing: the sooner
+    # it comes the better
+    aimed: BoolArray | None = None
 
     @property
     def total(self) -> float:
@@ -94,7 +98,7 @@ def imagine(
     n_starts, far = len(starts.states) * repeats, FAR * box.widths
     states = box.wrap(np.tile(np.array(starts.states, dtype=np.float64), (repeats, 1)))
     totals, going = np.zeros(n_starts), np.flatnonzero(~task.terminal(states))
-    steps = np.zeros(n_starts)
+    (steps, last), ended = np.zeros((2, n_starts)), np.zeros(n_starts, dtype=np.bool_)
     seen, path = [states], [states[0]]
     states, falling = states[going], task.optimistic_value <= 0.0
     for number in range(task.imagined_steps):
@@ -126,19 +130,33 @@ def imagine(
         seen.append(after)
         path += [after[0]] if going.size and going[0] == 0 else []
         on = ~task.terminal(after)
+        ended[going[~on]], last[going] = True, earned[said] if not said.all() else earned
         falling = falling and bool((earned <= 0.0).all())
         if give_up is not None and falling and on.any():
             on &= ~_given_up(give_up, totals, going[on], repeats)[going % len(starts.states)]
         going, states = (going, after) if on.all() else (going[on], after[on])
+    gone, aimed = (np.concatenate(seen), starts.weights, np.array(path)), _aimed(totals, steps, last, ended)
     if noisy is None:
-        gone = np.concatenate(seen), starts.weights, np.array(path)
-        return Rehearsal(totals, *gone, costs=falling, steps=steps)
+        return Rehearsal(totals, *gone, costs=falling, steps=steps, aimed=aimed)
     each = totals.reshape(repeats, -1)  # by noise, by start
     with np.errstate(invalid="ignore"):
         spreads = np.nan_to_num(each.std(axis=0, ddof=1), nan=np.inf)
-    mean, worst = each.mean(axis=0), each.min(axis=0)
     taken = steps.reshape(each.shape).mean(axis=0)
-    return Rehearsal(mean, np.concatenate(seen), starts.weights, np.array(path), spreads, worst, steps=taken)
+    aimed = np.asarray(aimed.reshape(each.shape).all(axis=0))
+    return Rehearsal(each.mean(axis=0), *gone, spreads, each.min(axis=0), steps=taken, aimed=aimed)
+
+
+def _aimed(totals: FloatArray, steps: FloatArray, last: FloatArray, ended: BoolArray) -> BoolArray:
+    """Which episodes ended where it is good to end: the last reward is no worse than the costs before.
+
+    Whoever falls pays for it, or was paid for every step before.  [n]
+    """
+    before, count = totals - last, np.maximum(steps - 1.0, 1.0)
+    usual = np.where(steps > 1.0, before / count, last)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(
+            ended & np.isfinite(totals) & (usual <= 0.0) & (last >= usual - SAME * np.abs(usual))
+        )
 
 
 def _given_up(give_up: GiveUp, totals: FloatArray, going: IntArray, repeats: int) -> BoolArray:

@@ -3,13 +3,14 @@
 Interpolated values are blurred, and how far acting looks past the blur decides which of two ways it takes.
 No distance is best from everywhere: an acrobot needs 64 steps or 84 from one start, depending on the
 distance, and from the next start it is another that is good. Whoever has a model can try: before an episode
-every distance is followed through the model, and what earns most is what is done. Whatever is chosen, the
-model says that it earns no less than any of them throughout.
+every distance is followed through the model, and what earns most is what is done. Without noise the model
+says of whatever is chosen that it earns no less than any of them throughout; with noise the best are tried
+more often, and of these a steadier one may be preferred.
 
 What the model says may still be wrong, or bad luck come between. A pole that spins as fast as it never did
 before is where nothing is known, and a plan that explores stays there: the unknown is worth most. Who has
-gone on for twice as long as it should have taken chooses again from where it is, of the sights that do not
-explore.
+gone on for twice as long as it should have taken to arrive chooses again from where it is, of the sights that
+do not explore.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,22 +86,46 @@ class Begun:
         return rows
 
 
+class Patience(NamedTuple):
+    """Which sight each of n episodes is acted in by, and for how long."""
+
+    which: IntArray  # [n]
+    left: IntArray  # [n], steps that it has left
+    had: IntArray  # [n], and had in all
+
+    def begin(self, sights: Sights, rows: IntArray, starts: FloatArray) -> None:
+        """Episodes `rows` [m] begin at `starts` [m, d]."""
+        self.which[rows], self.had[rows] = sights.chosen_from(starts)
+        self.left[rows] = self.had[rows]
+
+    def step(self, sights: Sights, rows: IntArray, states: FloatArray) -> bool:
+        """Episodes `rows` [m] are in `states` [m, d]; whether a sight was chosen again.
+
+        Who chooses again has at least twice as long as before.
+        """
+        late = self.left[rows] <= 0
+        if late.any():
+            some = rows[late]
+            self.which[some], promised = sights.chosen_again(states[late])
+            self.had[some] = np.minimum(np.maximum(promised, 2 * np.maximum(self.had[some], 1)), FOR_EVER)
+            self.left[some] = self.had[some]
+        self.left[rows] -= 1
+        return bool(late.any())
+
+
 class Going:
     """Episodes that go on: each with its sight, until that has taken too long."""
 
     def __init__(self, sights: Sights, starts: FloatArray) -> None:
-        self._sights = sights
-        self._which, self._left = sights.chosen_from(starts)
-        self._acting = Begun(sights.sights, self._which)
+        self._sights, rows = sights, np.arange(len(starts))
+        self._patience = Patience(*np.zeros((3, len(starts)), dtype=np.intp))
+        self._patience.begin(sights, rows, starts)
+        self._acting = Begun(sights.sights, self._patience.which)
 
     def __call__(self, states: FloatArray, episodes: IntArray) -> Actions:
         """Actions in `states` [n, d] of `episodes` [n].  [n]"""
-        over = self._left[episodes] <= 0
-        if over.any():
-            some = episodes[over]
-            self._which[some], self._left[some] = self._sights.chosen_again(states[over])
-            self._acting = Begun(self._sights.sights, self._which)
-        self._left[episodes] -= 1
+        if self._patience.step(self._sights, episodes, states):
+            self._acting = Begun(self._sights.sights, self._patience.which)
         return self._acting(states, episodes)
 
 
@@ -202,13 +228,16 @@ class Sights:
         return which, np.array(left, dtype=np.intp)
 
     def _lasting_from(self, starts: FloatArray, which: IntArray) -> list[int]:
-        """Twice as many steps as it takes from `starts` [n, d] in the model, in the mean."""
-        taken = imagine(self.task, Begun(self.sights, which), self.imagined, Starts.alike(starts)).steps
-        assert taken is not None
-        return [
-            max(1, int(PATIENCE * steps)) if steps < self.task.imagined_steps else FOR_EVER
-            for steps in taken.tolist()
-        ]
+        """Twice as many steps as it takes from `starts` [n, d] in the model, in the mean.
+
+        For ever where it does not end, or where the end is no aim: who has not fallen yet is not late.
+        """
+        heard = imagine(self.task, Begun(self.sights, which), self.imagined, Starts.alike(starts))
+        assert heard.steps is not None
+        assert heard.aimed is not None
+        steps = np.where(heard.aimed, np.maximum(PATIENCE * heard.steps, 1.0), FOR_EVER).astype(int)
+        found: list[int] = steps.tolist()
+        return found
 
     def chosen_again(self, states: FloatArray) -> tuple[IntArray, IntArray]:
         """The same in `states` [n, d] of episodes that have taken too long, of those that do not explore."""
@@ -310,24 +339,21 @@ def remembered(
         begins = np.broadcast_to(flags.reshape(-1), count)
     if policy.filtering is not None:
         return _following(policy, policy.filtering, states, memory, begins)
-    kept = np.tile(np.array([0, FOR_EVER]), (count, 1)) if memory is None else np.array(memory)
-    sound = kept.shape == (count, 2) and kept.dtype.kind == "i"
+    fresh = np.tile(np.array([0, FOR_EVER, FOR_EVER]), (count, 1))
+    kept = fresh if memory is None else np.array(memory)
+    sound = kept.shape == fresh.shape and kept.dtype.kind == "i"
     if not sound or kept.min() < 0 or kept[:, 0].max() >= MOST_PLANS * (MOST_SIGHTS + 1):
         raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
-    which, left = _chosen(policy, kept[:, 0], kept[:, 1], begins, states)
-    return Begun(policy.sights, which)(states, np.arange(count)), np.column_stack([which, left])
+    patience = _gone_on(policy, Patience(*kept.astype(np.intp).T.copy()), begins, states)
+    return Begun(policy.sights, patience.which)(states, np.arange(count)), np.column_stack(patience)
 
 
-def _chosen(
-    policy: Sights, which: IntArray, left: IntArray, begins: BoolArray, states: FloatArray
-) -> tuple[IntArray, IntArray]:
-    """Sights, and how many steps each has after this one, of episodes of which some begin here.  [n], [n]"""
-    known = which < len(policy.sights)  # or of a plan that there was, before there was a new one
-    which, left, late = np.where(known, which, 0), left.copy(), ~begins & (left <= 0)
-    which[begins], left[begins] = policy.chosen_from(states[begins])
-    if late.any():
-        which[late], left[late] = policy.chosen_again(states[late])
-    return which, left - 1
+def _gone_on(policy: Sights, patience: Patience, begins: BoolArray, states: FloatArray) -> Patience:
+    """The patience of episodes in `states` [n, d], of which some begin here, after this step."""
+    patience.which[patience.which >= len(policy.sights)] = 0  # of a plan that there was before
+    patience.begin(policy, np.flatnonzero(begins), states[begins])
+    patience.step(policy, np.arange(len(states)), states)
+    return patience
 
 
 def _following(
@@ -341,6 +367,6 @@ def _following(
     fresh = begins if memory is not None else np.ones(count, dtype=np.bool_)
     belief = believed(filtering, kept.belief, kept.controls, fresh, readings)
     states = filtering.states(belief)
-    which, left = _chosen(policy, kept.which, kept.left, begins, states)
-    actions = Begun(policy.sights, which)(states, np.arange(count))
-    return actions, Memory(which, left, *belief, task.applied(actions))
+    patience = _gone_on(policy, Patience(kept.which, kept.left, kept.had), begins, states)
+    actions = Begun(policy.sights, patience.which)(states, np.arange(count))
+    return actions, Memory(*patience, *belief, task.applied(actions))
