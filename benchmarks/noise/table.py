@@ -1,4 +1,4 @@
-"""What totals came to, as the page of results shows it: `python -m benchmarks.noise.table`."""
+"""Totals, and updates after settling, as results show them: `python -m benchmarks.noise.table`."""
 
 from __future__ import annotations
 
@@ -40,6 +40,18 @@ def rows(found: dict[str, Any]) -> list[str]:
     return lines
 
 
+def updates(found: dict[str, Any]) -> list[str]:
+    """One line for every seed: how many updates after settling, and after how many transitions it settled."""
+    problems = PROBLEMS.split(",")
+    heads = ("seed", *(name if name == "cart-pole" else name.replace("-", " ") for name in problems))
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for seed in SEEDS:
+        runs = [found.get(f"settled/{problem}/0.05/{seed}") for problem in problems]
+        each = ["" if run is None else f"{run['further']} ({run['settled_at']})" for run in runs]
+        lines.append(f"| {seed} | {' | '.join(each)} |")
+    return lines
+
+
 def shown(behind: float, share: float) -> str:
     """Per cent, bold where that is more than is allowed."""
     said = f"{behind:.1f}".replace("-0.0", "0.0")
@@ -47,4 +59,4 @@ def shown(behind: float, share: float) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(rows(results())))
+    print("\n".join([*rows(results()), "", *updates(results())]))

@@ -228,6 +228,24 @@ def test_what_noise_does_not_explain_is_learned_once_and_slept_on(right: str) ->
     assert agent.known().drifts == drifts
 
 
+@pytest.mark.parametrize("right", ["sure", "noisy"])
+def test_with_noise_who_is_disappointed_learns_once_and_sleeps_on(
+    right: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = agent_with(right, patience=2)
+    while agent.settled_at is None:
+        episode(agent, LEFT)
+    drifts, slept_on = agent.known().drifts, agent.settled_at
+    monkeypatch.setattr(
+        Sleep, "disappointed", lambda self, knowledge, *_: knowledge.n_transitions == slept_on
+    )
+    episode(agent, LEFT)
+    assert agent.known().n_transitions == agent.n_transitions > slept_on
+    assert (agent.settled_at is not None) == (right == "noisy")  # who wakes needs two updates to be settled
+    assert (agent.known().drifts == drifts) == (right == "noisy")
+    assert (agent.known().kept is not None) == (right == "noisy")
+
+
 def test_the_papers_agents_are_not_stirred() -> None:
     """They wake, and plan when it is time to."""
     agent = agent_with("startled", rehearse=False)

@@ -204,13 +204,15 @@ class GPRMaxAgent:
         since = knowledge.n_transitions
         whole = self._ended and self._begun >= since  # the plan did not change on the way
         if knowledge.settled and (
-            (whole and self._sleep.disappointed(knowledge, *last_two(self.transitions, self._begun, since)))
-            or self._sleep.shifted(knowledge, self.doubts, self.transitions)
+            self._sleep.shifted(knowledge, self.doubts, self.transitions)
             or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
             or (begins and self._begins_unlike(knowledge, transition.state))
         ):
             knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        if knowledge.settled and self._sleep.strained(knowledge, self.transitions[since:]):
+        if knowledge.settled and (
+            (whole and self._sleep.disappointed(knowledge, *last_two(self.transitions, self._begun, since)))
+            or self._sleep.strained(knowledge, self.transitions[since:])
+        ):
             knowledge = self.knowledge = self._sleep.stirred(knowledge) or replace(
                 knowledge, settled=False, drifts=()
             )
