@@ -47,9 +47,14 @@ def updates(found: dict[str, Any]) -> list[str]:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for seed in SEEDS:
         runs = [found.get(f"settled/{problem}/0.05/{seed}") for problem in problems]
-        each = ["" if run is None else f"{run['further']} ({run['settled_at']})" for run in runs]
+        each = ["" if run is None else told(run) for run in runs]
         lines.append(f"| {seed} | {' | '.join(each)} |")
     return lines
+
+
+def told(run: dict[str, Any]) -> str:
+    """Of one run: updates since, and when it had settled."""
+    return "never" if run["settled_at"] is None else f"{run['further']} ({run['settled_at']})"
 
 
 def shown(behind: float, share: float) -> str:

@@ -246,6 +246,24 @@ def test_with_noise_who_is_disappointed_learns_once_and_sleeps_on(
     assert (agent.known().kept is not None) == (right == "noisy")
 
 
+@pytest.mark.parametrize(("ends", "learned"), [(True, [279, 324]), (False, [279, 379])])
+def test_who_is_stirred_again_in_the_same_episode_learns_when_it_ends(ends: bool, learned: list[int]) -> None:
+    """Or after a hundred transitions: what comes of one and the same accident is one lesson."""
+    agent, learned_from, state = agent_with("startled"), [], LEFT
+    while agent.n_transitions < 264:
+        episode(agent, LEFT)
+    for number in range(1, 61 if ends else 120):
+        after = state + (FAR if number % 7 == 0 else 0.02) * (-1.0) ** number  # every seventh is too long
+        agent.observe(Transition(state, 1 - number % 2, -1.0, after, False, ends and number == 60))
+        state, other = after, agent_with("startled")
+        other.restore(agent.transitions, agent.pack())
+        assert other.due == agent.due
+        if agent.due:
+            agent.update()
+            learned_from.append(agent.n_transitions)
+    assert learned_from == learned
+
+
 def test_the_papers_agents_are_not_stirred() -> None:
     """They wake, and plan when it is time to."""
     agent = agent_with("startled", rehearse=False)

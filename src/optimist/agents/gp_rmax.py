@@ -40,7 +40,7 @@ from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
-from optimist.models.model import Packed, imagined_by
+from optimist.models.model import Packed, imagined_by, noise_of
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
 from optimist.planning import Flow, Lookahead, QFunction
@@ -276,11 +276,12 @@ class GPRMaxAgent:
             return self._ended and self._learns_once_more(knowledge)
         if self._woken and not self._ended:
             return False  # the next transition says whether this was a wrong reading
+        if knowledge is not None and knowledge.stirred and not self._tried_unknown:
+            return self._ended or not self._sleep.waits(knowledge, self.transitions, self._begun)
         by_now = self.settings.due(count) or self.settings.due_again(count, done, n_drifts)
-        if by_now or (knowledge is not None and knowledge.stirred):
-            return True
         # before an episode begins is a good time, if there is something new
-        return self._ended and self.settings.planning.rehearse and count >= done + NEWS and done > 0
+        between = self._ended and self.settings.planning.rehearse and count >= done + NEWS and done > 0
+        return by_now or between
 
     @property
     def _ended(self) -> bool:
@@ -288,12 +289,23 @@ class GPRMaxAgent:
 
     def _learns_once_more(self, knowledge: Knowledge) -> bool:
         """Whether who has settled learns at the end of an episode, and sleeps on."""
+        if noise_of(knowledge.model) is None:
+            return self._hid_noise(knowledge)
         if self._sleep.learns_once_more(knowledge, self.n_transitions, self.doubts.n_faded):
             return True
         read = Transitions.of(self.transitions[self.doubts.n_faded : knowledge.n_transitions])
         plausible = self.doubts.readings.plausible
         before = np.array([plausible(state) for state in read.states[read.begins]])
         return self._sleep.begins_elsewhere(knowledge, before, plausible(self.transitions[self._begun].state))
+
+    def _hid_noise(self, knowledge: Knowledge) -> bool:
+        """Whether it settled on too little to tell noise from nothing, and there is noise.
+
+        Asked once, of enough, when an episode ends.
+        """
+        if not self._sleep.asks_for_noise(knowledge, self.n_transitions, self._begun, self.doubts.n_faded):
+            return False
+        return noise_of(self._learner.fit(self.doubts.of(self.transitions), knowledge.model)) is not None
 
     def _sleeps_on(self, knowledge: Knowledge) -> bool:
         """Whether it goes on sleeping after this update, if the system has not changed."""

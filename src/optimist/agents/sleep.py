@@ -14,6 +14,7 @@ from optimist.arrays import BoolArray, FloatArray
 from optimist.models.change import ENOUGH, deviations, evidence
 from optimist.models.gp_dynamics import untroubled
 from optimist.models.model import imagined_by, noise_of
+from optimist.models.regressor import FEWEST_DATA
 from optimist.planning import rehearse
 from optimist.planning.rehearsal import MOST_STARTS, Rehearsal, Starts, kinds_of
 from optimist.steps import Noisy
@@ -127,6 +128,17 @@ class Sleep:
             return None  # the paper's agents wake for good
         return replace(knowledge, settled=False, stirred=True)
 
+    def waits(self, knowledge: Knowledge, transitions: Sequence[Transition], begun: int) -> bool:
+        """Whether who is stirred waits for the end of the episode that has `begun` then.
+
+        It has learned once and slept on in it already: where little is known one step after the other
+        surprises, and what they all say is one lesson. It waits for a hundred transitions at most, and not if
+        all that came since is more than noise explains: then the system may have changed.
+        """
+        done = knowledge.n_transitions
+        lately = knowledge.kept is not None and done > begun and len(transitions) - done < RECENT
+        return lately and not self.strained(knowledge, transitions[done:])
+
     def learns_once_more(self, knowledge: Knowledge, count: int, faded: int) -> bool:
         """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.
 
@@ -137,6 +149,16 @@ class Sleep:
             return False  # the paper's agents stop for good
         done = knowledge.n_transitions - faded
         return knowledge.settled and done < ENOUGH_SEEN and count - faded >= max(MORE * done, ENOUGH_SEEN)
+
+    def asks_for_noise(self, knowledge: Knowledge, count: int, begun: int, faded: int) -> bool:
+        """Whether who settled on too few transitions for noise to be told has enough now.
+
+        Of `count` those that have `faded` are not learned from. Only after the episode, `begun` then, in
+        which there came to be enough.
+        """
+        few = knowledge.settled and knowledge.n_transitions - faded < FEWEST_DATA
+        enough = begun - faded < ENOUGH_SEEN <= count - faded
+        return self.choosing.settings.planning.rehearse and few and enough
 
     def begins_elsewhere(self, knowledge: Knowledge, begins: FloatArray, start: FloatArray) -> bool:
         """Whether who has settled has never planned for episodes that begin like one from `start` [d].

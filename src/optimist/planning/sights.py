@@ -215,8 +215,9 @@ class Sights:
     def chosen_from(self, starts: FloatArray) -> tuple[IntArray, IntArray]:
         """Which sight earns most from each of `starts` [n, d], and how many steps it has.  [n], [n]"""
         which = self.best_from(starts)
-        if len(self.sights) == 1 or not len(self._sober[0]) or self.task.is_terminal is None:
-            return which, np.full(len(starts), FOR_EVER, dtype=np.intp)  # there is no other choice, or no end
+        noisy, endless = isinstance(self.imagined, Noisy), self.task.is_terminal is None
+        if not noisy or endless or len(self.sights) == 1 or not len(self._sober[0]):
+            return which, np.full(len(starts), FOR_EVER, dtype=np.intp)
         keys = [start.tobytes() for start in starts]
         rows = {key: row for row, key in enumerate(keys) if key not in self._lasting}
         new = list(rows.values())
