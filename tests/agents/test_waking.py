@@ -105,6 +105,7 @@ LEARNING: dict[str, ModelLearner] = {
     "noisy, then unsure": Changing(Shaken("sure"), Shaken("unsure")),
     "startled": Learning(Startled("sure")),
     "startled, then other": Changing(Startled("sure"), Startled("swept")),
+    "sure, then noisy": Changing(Swept("sure"), Shaken("sure")),
     "sure, then other": Changing(Swept("sure"), Swept("swept")),
 }
 
@@ -171,6 +172,22 @@ def test_who_settled_with_noise_learns_once_more_between_episodes_and_sleeps_on(
     other.restore(agent.transitions, agent.pack())
     assert (other.settled_at, other.due) == (agent.settled_at, agent.due) == (learned_from[-1], False)
     assert np.array_equal(other.known().plan.q_values, agent.known().plan.q_values)
+
+
+@pytest.mark.parametrize("right", ["sure, then noisy", "sure, then other"])
+def test_who_settled_on_too_little_to_tell_noise_asks_for_it_once(right: str) -> None:
+    """If there is none nothing happens, however much else has changed."""
+    agent, learned_from = agent_with(right), []
+    while agent.n_transitions < 700:
+        episode(agent, LEFT)
+        if agent.settled_at not in learned_from:
+            learned_from.append(agent.settled_at)
+    assert learned_from == ([10, 300] if right == "sure, then noisy" else [10])
+    paper = agent_with(right, rehearse=False)
+    while paper.n_transitions < 700:
+        episode(paper, LEFT)
+    assert paper.settled_at is not None
+    assert paper.settled_at < 30
 
 
 def test_what_it_had_slept_on_stays_a_choice() -> None:

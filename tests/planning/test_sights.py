@@ -18,7 +18,7 @@ from optimist.planning.filtered import Memory
 from optimist.planning.policy import Lookahead, QFunction, affordable_depth
 from optimist.planning.rehearsal import Starts
 from optimist.planning.sights import MANY, MOST_SIGHTS, Sights, remembered
-from optimist.steps import Noisy, imagined_through, known, shaken
+from optimist.steps import Imagined, Noisy, imagined_through, known, shaken
 from optimist.task import Task
 from tests.naive.episodes import episode
 
@@ -217,7 +217,7 @@ def test_a_memory_that_is_none_is_refused(sights: Sights, memory: object) -> Non
 
 @pytest.mark.parametrize("starts", [[True, False], np.ones(9), "yes", [None] * 9])
 def test_flags_that_are_none_are_refused(sights: Sights, starts: object) -> None:
-    with pytest.raises(ValueError, match="`episode_start` must be 9 flags; got"):
+    with pytest.raises(ValueError, match="`episode_start` must be 9 flags, True or False; got"):
         remembered(sights, STARTS, None, starts)  # type: ignore[arg-type]
 
 
@@ -290,7 +290,7 @@ AIM = Task(
     lambda states, controls, after: np.full(len(states), -1.0),
     0.99,
     0.0,
-    is_terminal=lambda states: states[:, 0] >= 5.0,
+    is_terminal=lambda states: states[:, 0] >= 4.5,
     max_steps=40,
 )
 
@@ -307,12 +307,17 @@ def true(states: FloatArray, controls: FloatArray) -> FloatArray:
 
 def aiming(*sights: Pushing, task: Task = AIM) -> Sights:
     some: Any = sights
-    return Sights(task, some, promised)
+    return Sights(task, some, hardly_noisy(promised))
+
+
+def hardly_noisy(imagined: Imagined) -> Noisy:
+    """With so little noise that nothing depends on it."""
+    return Noisy(imagined, np.array([1e-9]))
 
 
 def paid(each: float, end: float) -> Task:
     """The same, for so much a step, and at the end."""
-    return replace(AIM, reward=lambda states, controls, after: np.where(after[:, 0] >= 5.0, end, each))
+    return replace(AIM, reward=lambda states, controls, after: np.where(after[:, 0] >= 4.5, end, each))
 
 
 EXPLORING, SOBER = Pushing(0, optimistic=True), Pushing(1, optimistic=False)
@@ -330,6 +335,8 @@ def test_who_takes_twice_as_long_as_promised_goes_on_with_what_does_not_explore(
     endless = replace(AIM, is_terminal=None)
     sights = aiming(EXPLORING, SOBER, task=endless)
     assert sights.chosen_from(start)[1][0] > endless.max_steps
+    sure = replace(aiming(EXPLORING, SOBER), imagined=promised)  # without noise everything is as it was
+    assert roll_out(AIM, true, sure, start).total_rewards.tolist() == [-40]
 
 
 def test_every_episode_has_its_own_patience_and_what_is_promised_is_asked_once() -> None:
@@ -340,7 +347,7 @@ def test_every_episode_has_its_own_patience_and_what_is_promised_is_asked_once()
         asked.append(len(given[0]))
         return promised(*given)
 
-    sights = replace(aiming(EXPLORING, SOBER), imagined=counting)
+    sights = replace(aiming(EXPLORING, SOBER), imagined=hardly_noisy(counting))
     sights.chosen_from(starts)
     before = len(asked)
     assert sights.chosen_from(starts)[1].tolist() == [6, 2, 6, 2]
@@ -391,8 +398,17 @@ def test_with_noise_one_path_that_falls_is_enough_to_wait() -> None:
 def test_a_promise_without_end_or_of_a_path_that_leaves_all_bounds_is_none() -> None:
     start = np.zeros((1, 1))
     for model in (lambda states, controls, rows: states, lambda states, controls, rows: states + np.inf):
-        sights = replace(aiming(EXPLORING, SOBER), imagined=model)
+        sights = replace(aiming(EXPLORING, SOBER), imagined=hardly_noisy(model))
         assert sights.chosen_from(start)[1][0] > AIM.max_steps
+
+
+def test_of_no_episodes_there_is_nothing_to_say() -> None:
+    sights, none = aiming(EXPLORING, SOBER), np.zeros((0, 1))
+    for begins in (None, True, np.zeros(0, dtype=np.bool_)):
+        actions, memory = remembered(sights, none, None, begins)
+        assert actions.shape == (0,)
+        assert memory is not None
+        assert remembered(sights, none, memory, begins)[0].shape == (0,)
 
 
 def test_who_chooses_again_has_twice_as_long_as_before() -> None:
@@ -463,7 +479,7 @@ def test_how_long_it_takes_is_the_mean_over_paths() -> None:
     paths = []
     for path in range(2):
         state, steps = 0.0, 0
-        while state < 5.0 and steps < AIM.max_steps:
+        while state < 4.5 and steps < AIM.max_steps:
             state, steps = state + 1.0 + float(shaking.noise_of(steps)[path, 0]), steps + 1
         paths.append(steps)
     sight: Any = SOBER

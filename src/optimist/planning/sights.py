@@ -10,7 +10,7 @@ more often, and of these a steadier one may be preferred.
 What the model says may still be wrong, or bad luck come between. A pole that spins as fast as it never did
 before is where nothing is known, and a plan that explores stays there: the unknown is worth most. Who has
 gone on for twice as long as it should have taken to arrive chooses again from where it is, of the sights that
-do not explore.
+do not explore. Only with noise: without, nothing moves.
 """
 
 from __future__ import annotations
@@ -292,7 +292,8 @@ class Sights:
         more = replace(self.imagined, repeats=MANY, seed=self.imagined.seed + 1)
         heard = imagine(self.task, trying, more, Starts.alike(np.tile(starts, (len(few), 1))))
         assert heard.spreads is not None
-        steady = heard.totals - more.errs * heard.spreads
+        with np.errstate(invalid="ignore"):  # of a path that left all bounds
+            steady = heard.totals - more.errs * heard.spreads
         chosen = np.where(np.isfinite(steady), steady, -np.inf).reshape(few.shape).argmax(axis=0)
         best: list[int] = few[chosen, np.arange(len(starts))].tolist()
         return best
@@ -336,14 +337,14 @@ def remembered(
     if starts is not None:
         flags = np.asarray(starts)
         if flags.dtype != np.bool_ or flags.size not in (1, count):
-            raise ValueError(f"`episode_start` must be {count} flags; got {brief(starts)}.")
+            raise ValueError(f"`episode_start` must be {count} flags, True or False; got {brief(starts)}.")
         begins = np.broadcast_to(flags.reshape(-1), count)
     if policy.filtering is not None:
         return _following(policy, policy.filtering, states, memory, begins)
     fresh = np.tile(np.array([0, FOR_EVER, FOR_EVER]), (count, 1))
     kept = fresh if memory is None else np.array(memory)
     sound = kept.shape == fresh.shape and kept.dtype.kind == "i"
-    if not sound or kept.min() < 0 or kept[:, 0].max() >= MOST_PLANS * (MOST_SIGHTS + 1):
+    if not sound or (kept < 0).any() or (kept[:, 0] >= MOST_PLANS * (MOST_SIGHTS + 1)).any():
         raise ValueError(f"`state` must be what the last call returned; got {brief(memory)}.")
     patience = _gone_on(policy, Patience(*kept.astype(np.intp).T.copy()), begins, states)
     return Begun(policy.sights, patience.which)(states, np.arange(count)), np.column_stack(patience)
