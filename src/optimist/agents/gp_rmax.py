@@ -31,16 +31,16 @@ from optimist.agents.looking import Looking, in_vain
 from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
-from optimist.agents.sleep import Sleep, last_two
+from optimist.agents.sleep import Sleep, awake
 from optimist.agents.tracking import Tracking
-from optimist.arrays import Action, FloatArray, IntArray
+from optimist.arrays import Action, FloatArray
 from optimist.controls import rounded
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
 from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
-from optimist.models.model import Packed, imagined_by, noise_of
+from optimist.models.model import Packed, imagined_by
 from optimist.models.outcomes import OpenTask
 from optimist.models.readings import Readings
 from optimist.planning import Flow, Lookahead, QFunction
@@ -132,15 +132,16 @@ class GPRMaxAgent:
         """The action to try in `state` [d]: greedy, ties and all before the first plan at random."""
         if self.task.control_box is not None:
             return self._control(state)
-        best = np.arange(self.task.n_actions)
+        values = np.zeros(self.task.n_actions)
         if self.knowledge is not None:
             here = self.doubts.readings.plausible(state)
             vain = in_vain(self.knowledge.flow, self.transitions, state, here)
             values = np.where(vain, -np.inf, self._values(self.knowledge, state))
-            best = np.flatnonzero(values >= values.max() - TIE)
-        return self._one_of(best)
+        return self._best(values)
 
-    def _one_of(self, best: IntArray) -> int:
+    def _best(self, values: FloatArray) -> int:
+        """An action of the greatest of `values` [n_actions]."""
+        best = np.flatnonzero(values >= values.max() - TIE)
         if best.size == 1:
             return int(best[0])
         return int(np.random.default_rng([self.seed, ACTION_STREAM, self.n_transitions]).choice(best))
@@ -155,11 +156,9 @@ class GPRMaxAgent:
             here = self._believed(self.knowledge, here)
         if not isinstance(policy, Between):  # listed ones do
             values = np.zeros(self.task.n_actions) if policy is None else policy(here[np.newaxis])[0]
-            best = np.flatnonzero(values >= values.max() - TIE)
-            return rounded(box, self.task.controls[self._one_of(best)])
+            return rounded(box, self.task.controls[self._best(values)])
         tried = policy.trying(here[np.newaxis])
-        best = np.flatnonzero(tried.values[0] >= tried.values[0].max() - TIE)
-        return np.asarray(policy.finest(tried, np.array([self._one_of(best)]))[0])
+        return np.asarray(policy.finest(tried, np.array([self._best(tried.values[0])]))[0])
 
     def _values(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
         """Of all actions [n_actions]; where they lead is kept for when it has happened."""
@@ -185,8 +184,7 @@ class GPRMaxAgent:
 
     def observe(self, transition: Transition) -> None:
         """Remember what happened; wake up if it should not have."""
-        begins = not (self.transitions and self.transitions[-1].goes_on_from(transition.state))
-        if begins:
+        if not (self.transitions and self.transitions[-1].goes_on_from(transition.state)):
             self._begun = self.n_transitions
         self.transitions.append(transition)
         self._watch(since=self.n_transitions)
@@ -201,24 +199,12 @@ class GPRMaxAgent:
             return
         if woken and not knowledge.stirred:
             knowledge = self.knowledge = replace(knowledge, drifts=())
-        since = knowledge.n_transitions
-        whole = self._ended and self._begun >= since  # the plan did not change on the way
-        if knowledge.settled and (
-            self._sleep.shifted(knowledge, self.doubts, self.transitions)
-            or (isinstance(self.task, OpenTask) and self.task.surprised_by(transition))
-            or (begins and self._begins_unlike(knowledge, transition.state))
-        ):
-            knowledge = self.knowledge = replace(knowledge, settled=False, drifts=())
-        if knowledge.settled and (
-            (whole and self._sleep.disappointed(knowledge, *last_two(self.transitions, self._begun, since)))
-            or self._sleep.strained(knowledge, self.transitions[since:])
-        ):
-            knowledge = self.knowledge = self._sleep.stirred(knowledge) or replace(
-                knowledge, settled=False, drifts=()
-            )
+        if knowledge.settled:
+            knowledge = self._sleep.watched(knowledge, self.doubts, self.transitions, self._begun)
+            self.knowledge = knowledge
         predicted, uncertainty = self._predicted(knowledge, transition, self.transitions[self._begun : -1])
         self._tried_unknown |= uncertainty > UNKNOWN
-        before = self.transitions[since:-1]
+        before = self.transitions[knowledge.n_transitions : -1]
         if knowledge.settled and (
             self._tried_unknown or self._sleep.surprised(knowledge, transition, predicted, before)
         ):
@@ -229,10 +215,6 @@ class GPRMaxAgent:
         """Doubt what cannot be true; who has to find out how far things go believes the first readings."""
         if self.knowledge is not None or not isinstance(self.told, OpenTask):
             self.doubts.watch(self.transitions, since=since)
-
-    def _begins_unlike(self, knowledge: Knowledge, start: FloatArray) -> bool:
-        seen = self.doubts.of(self.transitions[: knowledge.n_transitions])
-        return self._sleep.begins_unlike(knowledge, seen, start)
 
     def _predicted(
         self, knowledge: Knowledge, transition: Transition, before: Sequence[Transition]
@@ -254,8 +236,7 @@ class GPRMaxAgent:
             raise ValueError(f"The number must be from 1 to {self.n_transitions}; got {number}.")
         self.doubts.hear(number, void=void)
         if self.knowledge is not None and number <= self.knowledge.n_transitions:
-            self.knowledge = replace(self.knowledge, settled=False, drifts=(), stirred=False)
-            self.doubts.unlearn = True
+            self.knowledge, self.doubts.unlearn = awake(self.knowledge), True
 
     @property
     def void(self) -> dict[int, str]:
@@ -273,7 +254,7 @@ class GPRMaxAgent:
         if self.doubts.unlearn:
             return True
         if knowledge is not None and knowledge.settled:
-            return self._ended and self._learns_once_more(knowledge)
+            return self._ended and self._learns_anew(knowledge)
         if self._woken and not self._ended:
             return False  # the next transition says whether this was a wrong reading
         if knowledge is not None and knowledge.stirred and not self._tried_unknown:
@@ -287,44 +268,20 @@ class GPRMaxAgent:
     def _ended(self) -> bool:
         return self.transitions[-1].terminated or self.transitions[-1].truncated
 
-    def _learns_once_more(self, knowledge: Knowledge) -> bool:
+    def _learns_anew(self, knowledge: Knowledge) -> bool:
         """Whether who has settled learns at the end of an episode, and sleeps on."""
-        if noise_of(knowledge.model) is None:
-            return self._hid_noise(knowledge)
-        if self._sleep.learns_once_more(knowledge, self.n_transitions, self.doubts.n_faded):
-            return True
-        read = Transitions.of(self.transitions[self.doubts.n_faded : knowledge.n_transitions])
-        plausible = self.doubts.readings.plausible
-        before = np.array([plausible(state) for state in read.states[read.begins]])
-        return self._sleep.begins_elsewhere(knowledge, before, plausible(self.transitions[self._begun].state))
-
-    def _hid_noise(self, knowledge: Knowledge) -> bool:
-        """Whether it settled on too little to tell noise from nothing, and there is noise.
-
-        Asked once, of enough, when an episode ends.
-        """
-        if not self._sleep.asks_for_noise(knowledge, self.n_transitions, self._begun, self.doubts.n_faded):
-            return False
-        return noise_of(self._learner.fit(self.doubts.of(self.transitions), knowledge.model)) is not None
+        return self._sleep.learns_anew(knowledge, self.doubts, self.transitions, self._begun, self._learner)
 
     def _sleeps_on(self, knowledge: Knowledge) -> bool:
         """Whether it goes on sleeping after this update, if the system has not changed."""
-        return not self._tried_unknown and (knowledge.stirred or self._learns_once_more(knowledge))
+        return not self._tried_unknown and (knowledge.stirred or self._learns_anew(knowledge))
 
     @single_blas()  # matrices are small: more threads of its own take longer
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
         previous, settings, began, box = self.knowledge, self.settings, perf_counter(), self.task.box
         had = (None, 0) if previous is None else (previous.model, previous.n_transitions)
-        resting = previous is not None and self._sleeps_on(previous)
-        if previous is not None and previous.stirred and not resting:
-            previous = replace(previous, drifts=())  # it wakes after all
-        looking = resting or (previous is not None and self._sleep.may_have_changed(previous))
-        little = settings.planning.rehearse and (looking or self._ended)
-        if previous is not None and self.doubts.fade(
-            self.transitions, self._learner, previous.model, another=looking, little=little
-        ):
-            previous, resting = replace(previous, drifts=()), False
+        previous, resting = self._faded(previous)
         model, seen = self._learned(*had)
         drift: Drift | None = None
         drifts: tuple[Drift, ...] = ()
@@ -376,6 +333,19 @@ class GPRMaxAgent:
             plan_map=PlanMap.of(made.q_function, flow.uncertainty_at_nodes, foretold.path),
         )
 
+    def _faded(self, previous: Knowledge | None) -> tuple[Knowledge | None, bool]:
+        """What it knew, what the system was before it changed left out, and whether it sleeps on."""
+        if previous is None:
+            return None, False
+        resting = self._sleeps_on(previous)
+        if previous.stirred and not resting:
+            previous = replace(previous, drifts=())  # it wakes after all
+        looking = resting or self._sleep.may_have_changed(previous)
+        little = self.settings.planning.rehearse and (looking or self._ended)
+        if self.doubts.fade(self.transitions, self._learner, previous.model, another=looking, little=little):
+            return replace(previous, drifts=()), False
+        return previous, resting
+
     def _learned(self, previous: Model | None, n_learned: int) -> tuple[Model, Transitions]:
         """The model of all that can be explained, and that; what is believed of the task follows from it."""
         seen = self.doubts.of(self.transitions)
@@ -423,18 +393,7 @@ class GPRMaxAgent:
             seen = self.doubts.of(self.transitions[: said.n_transitions])
             self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken
-            if said.marks.unknown is not None:
-                self._tried_unknown = said.marks.unknown and self.n_transitions > self.known().n_transitions
-                return
-            self._tried_unknown = any(
-                self._predicted(
-                    self.known(),
-                    self.transitions[row],
-                    self.transitions[int(begins[begins <= row][-1]) : row],
-                )[1]
-                > UNKNOWN
-                for row in range(self.known().n_transitions, self.n_transitions)
-            )
+            self._tried_unknown = said.marks.unknown and self.n_transitions > self.known().n_transitions
 
     def _take(self, knowledge: Knowledge) -> None:
         self.knowledge, self._foreseen, self._tried_unknown = knowledge, None, False

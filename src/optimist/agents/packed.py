@@ -84,7 +84,7 @@ class MarksSaid(Said):
     unexplained: list[Count]
     unlearn: bool
     woken: bool
-    unknown: bool | None = None  # whether something unknown was tried since; older files do not say
+    unknown: bool = False  # whether something unknown was tried since
     faded: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 

@@ -13,7 +13,8 @@ from optimist.agents.knowledge import Knowledge
 from optimist.arrays import BoolArray, FloatArray
 from optimist.models.change import ENOUGH, deviations, evidence
 from optimist.models.gp_dynamics import untroubled
-from optimist.models.model import imagined_by, noise_of
+from optimist.models.model import ModelLearner, imagined_by, noise_of
+from optimist.models.outcomes import OpenTask
 from optimist.models.regressor import FEWEST_DATA
 from optimist.planning import rehearse
 from optimist.planning.rehearsal import MOST_STARTS, Rehearsal, Starts, kinds_of
@@ -46,6 +47,27 @@ class Sleep:
     def certain(self, foretold: Foretold) -> bool:
         """Whether it is certain enough what a plan earns from where episodes began."""
         return not self.choosing.settings.planning.rehearse or foretold.agree(self._allowed)
+
+    def watched(
+        self, knowledge: Knowledge, doubts: Doubts, transitions: Sequence[Transition], begun: int
+    ) -> Knowledge:
+        """What who has settled knows: awake or stirred if there is something to learn.
+
+        The last transition says so, or the episode that has `begun` then and ended with it.
+        """
+        last, since, task = transitions[-1], knowledge.n_transitions, self.choosing.task
+        if (
+            self.shifted(knowledge, doubts, transitions)
+            or (isinstance(task, OpenTask) and task.surprised_by(last))
+            or (begun == len(transitions) - 1 and self._begins_unlike(knowledge, doubts, transitions))
+        ):
+            return awake(knowledge)
+        whole = (last.terminated or last.truncated) and begun >= since  # the plan did not change on the way
+        if (whole and self.disappointed(knowledge, *last_two(transitions, begun, since))) or self.strained(
+            knowledge, transitions[since:]
+        ):
+            return self.stirred(knowledge) or awake(knowledge)
+        return knowledge
 
     def disappointed(
         self, knowledge: Knowledge, episode: Sequence[Transition], before: Sequence[Transition] = ()
@@ -139,6 +161,26 @@ class Sleep:
         lately = knowledge.kept is not None and done > begun and len(transitions) - done < RECENT
         return lately and not self.strained(knowledge, transitions[done:])
 
+    def learns_anew(
+        self,
+        knowledge: Knowledge,
+        doubts: Doubts,
+        transitions: Sequence[Transition],
+        begun: int,
+        learner: ModelLearner,
+    ) -> bool:
+        """Whether who has settled learns at the end of the episode that has `begun` then, and sleeps on."""
+        count, faded = len(transitions), doubts.n_faded
+        if noise_of(knowledge.model) is None:  # settled on too little to tell noise from nothing?
+            asks = self.asks_for_noise(knowledge, count, begun, faded)
+            return asks and noise_of(learner.fit(doubts.of(transitions), knowledge.model)) is not None
+        if self.learns_once_more(knowledge, count, faded):
+            return True
+        read = Transitions.of(transitions[faded : knowledge.n_transitions])
+        plausible = doubts.readings.plausible
+        before = np.array([plausible(state) for state in read.states[read.begins]])
+        return self.begins_elsewhere(knowledge, before, plausible(transitions[begun].state))
+
     def learns_once_more(self, knowledge: Knowledge, count: int, faded: int) -> bool:
         """Whether who has settled learns again from `count` transitions: twice as many, of a noisy system.
 
@@ -185,18 +227,24 @@ class Sleep:
         n_since = len(knowledge.drifts)
         return knowledge.n_updates > n_since + 1 and n_since < LATELY
 
-    def begins_unlike(self, knowledge: Knowledge, seen: Transitions, start: FloatArray) -> bool:
-        """Whether hardly any episode `seen` began like one from `start` [d], and it may earn far less.
+    def _begins_unlike(self, knowledge: Knowledge, doubts: Doubts, transitions: Sequence[Transition]) -> bool:
+        """Whether hardly any episode seen began like the one that begins now, and it may earn far less.
 
         The plan may be none for there, or nobody can say how it will go, or what was learned there when
         nothing was known yet says that nothing can be done.
         """
         if not self.choosing.settings.planning.rehearse:
             return False
+        seen, start = doubts.of(transitions[: knowledge.n_transitions]), transitions[-1].state
         if self._alike(seen.states[seen.begins], start).sum() >= TRIED:
             return False
         asked = knowledge.model, knowledge.sights, start[np.newaxis], len(seen)
         return not self.choosing.foretell(*asked).agree(self._allowed, hoped=float(knowledge.expectation))
+
+
+def awake(knowledge: Knowledge) -> Knowledge:
+    """Who knows this learns on until it settles again."""
+    return replace(knowledge, settled=False, drifts=(), stirred=False)
 
 
 def last_two(
