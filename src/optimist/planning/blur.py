@@ -31,6 +31,8 @@ from optimist.grid import Grid
 
 REACH = 5.0  # standard deviations beyond an edge that are followed
 FARTHEST = 1.0  # widths of an axis: so wide a noise says nothing any more; the walk is cut off there
+ROUNDING = 1e-9  # evenly spaced nodes are not, to the last digit
+ALL = np.empty((0, 0, 0))  # shares where there are none
 NEGLIGIBLE = 1e-4  # shares that are left out; the others are widened by as much
 
 
@@ -68,7 +70,7 @@ class Blur:
                 variances = np.maximum(variances - _interpolated(grid, axis), 0.0)
             largest = float(variances.max())
             bands.append(_band(grid, axis, largest**0.5) if largest > 0.0 else None)
-            same = largest == 0.0 or bool((variances == largest).all())
+            same = bool((variances >= largest * (1.0 - ROUNDING)).all())
             shares.append(None if same else grid.pad(variances / largest))
         return cls(grid, tuple(bands), tuple(shares)) if any(bands) else None
 
@@ -96,12 +98,8 @@ class Blur:
             last = number == len(noisy) - 1
             there = out[:-1] if last else self._scratch(number % 2, here.size)
             folded = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]) * width)
-            blur_along(here.reshape(folded), band.diagonals, band.periodic, there.reshape(folded))
-            if share is not None:
-                mixed = there.reshape(-1, width)
-                mixed -= here.reshape(-1, width)
-                mixed *= share[:, np.newaxis]
-                mixed += here.reshape(-1, width)
+            mixed = ALL if share is None else _each(share, width).reshape(folded)
+            blur_along(here.reshape(folded), band.diagonals, band.periodic, mixed, there.reshape(folded))
             here = there
         return out
 
@@ -118,6 +116,11 @@ class Blur:
     def cost(self, values: FloatArray) -> FloatArray:
         """What noise changes of `values` [n_nodes], padded.  [n_padded]"""
         return self.grid.pad(self(values) - values)
+
+
+def _each(share: FloatArray, width: int) -> FloatArray:
+    """The share of every entry, where a node has `width` of them."""
+    return share if width == 1 else np.repeat(share, width)
 
 
 def require_noise(noise: ArrayLike, grid: Grid) -> FloatArray:
