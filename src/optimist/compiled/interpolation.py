@@ -323,6 +323,8 @@ def follow(
     next_points,  # out [n, last - first, d], periodic axes brought into [low, low + period)
     uncertainty,  # out [n, last - first]
     futures,  # out [n, last - first]: the value of where it leads, if `values` are given
+    costs,  # padded [n_padded], of being at a point; or [0]
+    charged,  # out [n], those, if there are any
 ):
     """Where each point is led by each of some actions, everything interpolated."""
     first, last = actions
@@ -334,6 +336,8 @@ def follow(
     reached = next_points.reshape(-1, n_dims)
     for k in range(points.shape[0]):
         cell, _ = _locate_one(points, k, nodes, axis_starts, periods, inverse_spacings, steps, fractions)
+        if costs.size:
+            charged[k] = interpolate(costs, uint64(cell), value_strides, fractions)
         for a in range(first, last):
             place, b = uint64(a) * size + uint64(cell) * width, uint64(0)
             while b + uint64(4) <= width:

@@ -13,26 +13,31 @@ from optimist.compiled.interpolation import follow
 
 
 @njit(nogil=True, cache=True)
-def _grow_one(root, depth, geometry, values, value_strides, parents, states, uncertainty, futures):
+def _grow_one(
+    root, depth, geometry, values, value_strides, parents, states, uncertainty, futures, costs, charged
+):
     """Follow every sequence of actions from one root [1, d]."""
     n_actions, n_dims = geometry[1].shape[0], root.shape[1]
     actions = (0, n_actions)
     level, first = root, 0
+    free, here = np.empty(0), np.empty(0)  # nothing is charged at a root
     for height in range(depth, 0, -1):
         count = level.shape[0]
         last = first + count * n_actions
         reached = states[first:last].reshape(count, n_actions, n_dims)
         unsure = uncertainty[first:last].reshape(count, n_actions)
         if height > 1:
-            follow(level, *geometry, actions, None, value_strides, reached, unsure, unsure)
+            follow(level, *geometry, actions, None, value_strides, reached, unsure, unsure, free, here)
         else:
             worth = futures.reshape(count, n_actions)
-            follow(level, *geometry, actions, values, value_strides, reached, unsure, worth)
+            follow(level, *geometry, actions, values, value_strides, reached, unsure, worth, free, here)
         for i in range(count):
             for a in range(n_actions):
                 for q in range(n_dims):
                     parents[first + i * n_actions + a, q] = level[i, q]
         level = states[first:last]
+        if costs.size:
+            free, here = costs, charged[first:last]
         first = last
 
 
@@ -49,9 +54,10 @@ def grow(
     futures,  # out [n, n_leaves], values of the leaves
 ):
     """Follow every sequence of actions from every root."""
+    none = np.empty(0)
     for k in range(roots.shape[0]):
         tree = parents[k], states[k], uncertainty[k], futures[k]
-        _grow_one(roots[k : k + 1], depth, geometry, values, value_strides, *tree)
+        _grow_one(roots[k : k + 1], depth, geometry, values, value_strides, *tree, none, none)
 
 
 @njit(nogil=True, cache=True)
@@ -67,13 +73,16 @@ def grow_each(
     states,  # out [n_all, d]
     uncertainty,  # out [n_all]
     futures,  # out [n_all_leaves]
+    costs,  # padded [n_padded], of being somewhere; or [0]
+    charged,  # out [n_all], those of all nodes but the leaves; or [0]
 ):
     """The same of trees that differ in their depth."""
     for k in range(roots.shape[0]):
         first, last = starts[k], starts[k + 1]
         tree = parents[first:last], states[first:last], uncertainty[first:last]
         leaves = futures[leaf_starts[k] : leaf_starts[k + 1]]
-        _grow_one(roots[k : k + 1], depths[k], geometry, values, value_strides, *tree, leaves)
+        here = charged[first:last] if costs.size else charged
+        _grow_one(roots[k : k + 1], depths[k], geometry, values, value_strides, *tree, leaves, costs, here)
 
 
 @njit(nogil=True, cache=True)

@@ -106,7 +106,7 @@ class Between(Lookahead):
         rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
         if self.noise_costs is not None:
             rewards, inner = np.array(rewards), self._inner(count)
-            rewards[inner] += self.costs_at(reached[inner], ended[inner])
+            rewards[inner] += self.task.discount * (~ended[inner] * self.costs_at(reached[inner]))
         counted, values = uncertainty if self.optimistic else np.zeros(size), np.empty((n, m))
         numbers = task.discount, task.optimistic_value, task.n_actions, len(self._axes[0])
         judge(rewards, ended, counted, futures, *numbers, values)

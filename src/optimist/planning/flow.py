@@ -25,6 +25,7 @@ from optimist.steps import Step, Successors
 from optimist.task import Task
 from optimist.threads import in_parts, shared
 
+NOTHING = np.empty(0)
 SHARED = 8192  # nodes of trees that are worth more than one thread
 
 
@@ -120,23 +121,31 @@ class Flow:
             np.empty(shape),
         )
         every = (0, self.n_actions)
-        follow(states, *self.geometry, every, values, self.strides, next_states, uncertainty, futures)
+        out = next_states, uncertainty, futures
+        follow(states, *self.geometry, every, values, self.strides, *out, NOTHING, NOTHING)
         return next_states, uncertainty, futures
 
     def uncertainty(self, states: FloatArray) -> FloatArray:
         """Of every action, interpolated.  [n, n_actions]"""
         return self._follow(states, (0, self.n_actions))[1]
 
-    def grow(self, trees: Trees, values: FloatArray, out: tuple[FloatArray, ...]) -> None:
+    def grow(
+        self,
+        trees: Trees,
+        values: FloatArray,
+        out: tuple[FloatArray, ...],
+        costs: tuple[FloatArray, FloatArray] = (NOTHING, NOTHING),
+    ) -> None:
         """Follow every sequence of actions from every root; `values` are padded, of this grid.
 
-        `out` is what `planning.policy` makes trees of: parents, states, uncertainty, futures.
+        `out` is what `planning.policy` makes trees of: parents, states, uncertainty, futures. `costs` are
+        padded values, and what they are at all nodes of the trees but the leaves (out).
         """
 
         def some(rows: slice) -> None:
             ends = slice(rows.start, rows.stop + 1)
             mine = trees.roots[rows], trees.depths[rows], trees.starts[ends], trees.leaf_starts[ends]
-            grow_each(*mine, self.geometry, values, self.strides, *out)
+            grow_each(*mine, self.geometry, values, self.strides, *out, *costs)
 
         if out[2].size < SHARED:
             some(slice(0, len(trees.roots)))
@@ -155,7 +164,8 @@ class Flow:
         states = self.grid.checked(states)
         shape = (len(states), actions[1] - actions[0])
         next_states, uncertainty = np.empty((*shape, self.grid.n_dims)), np.empty(shape)
-        follow(states, *self.geometry, actions, None, self.strides, next_states, uncertainty, uncertainty)
+        out = next_states, uncertainty, uncertainty
+        follow(states, *self.geometry, actions, None, self.strides, *out, NOTHING, NOTHING)
         return next_states, uncertainty
 
     @cached_property

@@ -174,16 +174,14 @@ class Lookahead:
     def _search(self, roots: FloatArray) -> Foresight:
         return search([(self, roots)])[0]
 
-    def costs_at(self, states: FloatArray, ended: BoolArray) -> FloatArray:
-        """What noise costs a step that leads to `states` [n, d]: E[V(z + e)] - V(z), discounted.  [n]
+    def costs_at(self, states: FloatArray) -> FloatArray:
+        """What noise costs who is in `states` [n, d]: E[V(z + e)] - V(z).  [n]
 
         At every step that is looked ahead the plan says what going astray there would come to; of the last
-        ones their value says it. Where all has `ended` [n] there is nothing to lose.
+        ones their value says it.
         """
         assert self.noise_costs is not None
-        grid = self.q_function.grid
-        costs = self.task.discount * _interpolated(grid, self.noise_costs[:, np.newaxis], states)[:, 0]
-        return np.asarray(~ended * costs)
+        return _interpolated(self.q_function.grid, self.noise_costs[:, np.newaxis], states)[:, 0]
 
     @cached_property
     def leaf_values(self) -> FloatArray:
@@ -276,8 +274,10 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
     trees, rows, ends, size = Trees(roots, *forest.trees), forest.rows, forest.ends, forest.size
     parents, states = np.empty((size, n_dims)), np.empty((size, n_dims))
     unsure, futures = np.zeros(size), np.empty(forest.n_leaves)
+    charged = None if first.noise_costs is None else np.zeros(size)
     if isinstance(first.step, Flow):
-        first.step.grow(trees, first.leaf_values, (parents, states, unsure, futures))
+        costs = () if charged is None else ((first.noise_costs, charged),)
+        first.step.grow(trees, first.leaf_values, (parents, states, unsure, futures), *costs)
     else:
         for (sight, roots), mine, last in zip(asked, rows, ends, strict=True):
             shape, n_leaves = (len(roots), sight.n_tree), n_actions**sight.depth
@@ -294,9 +294,11 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
             worth[:] = first.leaving.valued(grid, reached, last_controls, worth)
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
     rewards, ended = task.rewards(parents, first.controls(size), states), task.terminal(states)
-    if first.noise_costs is not None:
-        rewards, inner = np.array(rewards), _inner(n_actions, sights)
-        rewards[inner] += first.costs_at(states[inner], ended[inner])
+    if charged is not None:
+        if not isinstance(first.step, Flow):
+            inner = _inner(n_actions, sights)
+            charged[inner] = first.costs_at(states[inner])
+        rewards = rewards + task.discount * (~ended * charged)
     counted = unsure if first.optimistic else np.zeros_like(unsure)
     q_values = np.empty((len(trees.roots), n_actions))
     numbers = task.discount, task.optimistic_value, n_actions
