@@ -2,8 +2,9 @@
 
 `python -m benchmarks.noise totals --problems pendulum --noise 0.05 --seeds 5-9`. Parts:
 best, mean, totals, settled (our problems), estimate, sensors, read, unfiltered, uneven, misled (cliff,
-rocks), changed, worn, stopped (stops, free), closed, sweep. Results go to results.json beside this file, one
-entry per measurement, as soon as it is there; several may measure at the same time.
+rocks), member (those of benchmarks/suite), changed, worn, stopped (stops, free), closed, sweep. Results go to
+results.json beside this file, one entry per measurement, as soon as it is there; several may measure at the
+same time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from benchmarks.noise import runs, sensed, strangers
+from benchmarks.noise import members, runs, sensed, strangers
 
 FILE = Path(__file__).with_name("results.json")
 PROBLEMS = "mountain-car,pendulum,cart-pole,acrobot,bicycle"
@@ -32,6 +33,7 @@ PARTS: dict[str, Part] = {
     "uneven": sensed.uneven,
     "unfiltered": sensed.unfiltered,
     "misled": strangers.misled,
+    "member": members.member,
     "changed": strangers.changed,
     "worn": strangers.worn,
     "stopped": strangers.stopped,

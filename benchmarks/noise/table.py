@@ -1,4 +1,4 @@
-"""Totals, and updates after settling, as results show them: `python -m benchmarks.noise.table`."""
+"""All tables of results: `python -m benchmarks.noise.table`."""
 
 from __future__ import annotations
 
@@ -23,32 +23,25 @@ def behind(found: dict[str, Any], problem: str, share: float) -> dict[int, float
 
 def rows(found: dict[str, Any]) -> list[str]:
     """One line for every problem and share of noise, in Markdown."""
-    heads = ("problem", "noise", "true dynamics and noise", "learned, mean", *map(str, SEEDS))
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = headed("problem", "noise", "true dynamics and noise", "learned, mean", *map(str, SEEDS))
     for problem in PROBLEMS.split(","):
         for share in SHARES:
             differences = behind(found, problem, share)
             if differences:
                 best = found[f"best/{problem}/{share}/0"]
-                each = " | ".join(
-                    shown(differences[seed], share) if seed in differences else "" for seed in SEEDS
-                )
+                each = [shown(differences[seed], share) if seed in differences else "" for seed in SEEDS]
                 middle = f"{shown(fmean(differences.values()), share)} %"
                 truth = f"{best['mean']:.4g} ± {best['error']:.1g}"
-                name = problem if problem == "cart-pole" else problem.replace("-", " ")
-                lines.append(f"| {name} | {100 * share:.0f} % | {truth} | {middle} | {each} |")
+                lines.append(row(named(problem), f"{100 * share:.0f} %", truth, middle, *each))
     return lines
 
 
 def updates(found: dict[str, Any]) -> list[str]:
     """One line for every seed: how many updates after settling, and after how many transitions it settled."""
-    problems = PROBLEMS.split(",")
-    heads = ("seed", *(name if name == "cart-pole" else name.replace("-", " ") for name in problems))
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = headed("seed", *map(named, PROBLEMS.split(",")))
     for seed in SEEDS:
-        runs = [found.get(f"settled/{problem}/0.05/{seed}") for problem in problems]
-        each = ["" if run is None else told(run) for run in runs]
-        lines.append(f"| {seed} | {' | '.join(each)} |")
+        runs = [found.get(f"settled/{problem}/0.05/{seed}") for problem in PROBLEMS.split(",")]
+        lines.append(row(seed, *("" if run is None else told(run) for run in runs)))
     return lines
 
 
@@ -63,5 +56,93 @@ def shown(behind: float, share: float) -> str:
     return f"**{said}**" if behind > ALLOWED[share] else said
 
 
+def variances(found: dict[str, Any]) -> list[str]:
+    """One line for every seed: learned variances against the true ones, of all coordinates."""
+    lines = headed("seed", *map(named, PROBLEMS.split(",")))
+    for seed in SEEDS:
+        runs = [found.get(f"estimate/{problem}/0.05/{seed}") for problem in PROBLEMS.split(",")]
+        each = ["" if run is None else ", ".join(f"{ratio:.2f}" for ratio in run["ratios"]) for run in runs]
+        lines.append(row(seed, *each))
+    return lines
+
+
+def misled(found: dict[str, Any], problem: str) -> list[str]:
+    """One line for every seed: failures and mean totals."""
+    kinds = ("with the mean", "in expectation", "learned")
+    lines = headed("seed", "planned with the mean", "in expectation", "learned from nothing, 6 episodes")
+    for seed in SEEDS:
+        run = found.get(f"misled/{problem}/0.0/{seed}")
+        if run is not None:
+            each = (f"{100 * run[kind]['failures']:.1f} %, {run[kind]['mean']:.1f}" for kind in kinds)
+            lines.append(row(seed, *each))
+    return lines
+
+
+def changes(found: dict[str, Any], share: float) -> list[str]:
+    """One line for every seed: episodes since the change, and since when it learns."""
+    lines = headed("seed", "episodes 6 to 12", "within 10 % in how many", "faded")
+    for seed in SEEDS:
+        run = found.get(f"changed/pendulum/{share}/{seed}")
+        if run is not None:
+            totals = ", ".join(f"{total:.1f}" for total in run["totals"][5:])
+            lines.append(row(seed, totals, run["episodes"], run["faded"]))
+    return lines
+
+
+def stops(found: dict[str, Any]) -> list[str]:
+    """One line for every seed: a rail with stops, and the same without."""
+    heads = "settled after", "total afterwards", "without stops: settled after", "total", "difference"
+    lines = headed("seed", *heads)
+    for seed in SEEDS:
+        run, free = (found.get(f"stopped/{kind}/0.0/{seed}") for kind in ("stops", "free"))
+        if run is not None and free is not None:
+            worse = 100.0 * (run["played"] / free["played"] - 1.0)
+            said = (
+                f"{abs(worse):.1f} % {'worse' if worse > 0.0 else 'better'}" if abs(worse) > 0.05 else "none"
+            )
+            each = run["settled_at"], run["played"], free["settled_at"], free["played"], said
+            lines.append(row(seed, *each))
+    return lines
+
+
+def members(found: dict[str, Any]) -> list[str]:
+    """One line for every member of the suite and share of noise."""
+    heads = "noise", "dynamics and noise known", "learned", "settled after", "noise found in", "variances"
+    lines = headed("member", *heads)
+    for name in sorted(found):
+        part, problem, share, _ = name.split("/")
+        if part == "member":
+            run = found[name]
+            truth = f"{run['true']:.4g} ± {run['error']:.1g}"
+            ratios = "" if run["ratios"] is None else ", ".join(f"{ratio:.2f}" for ratio in run["ratios"])
+            noise = f"{100 * float(share):.0f} %"
+            settled = run["settled_at"] or "not"
+            lines.append(row(problem, noise, truth, f"{run['learned']:.4g}", settled, run["noisy"], ratios))
+    return lines
+
+
+def named(problem: str) -> str:
+    """In words."""
+    return problem if problem == "cart-pole" else problem.replace("-", " ")
+
+
+def headed(*heads: str) -> list[str]:
+    """The first two lines of a table."""
+    return [row(*heads), "|---" * len(heads) + "|"]
+
+
+def row(*cells: object) -> str:
+    """A line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> None:
+    """Print them."""
+    found = results()
+    tables = rows(found), updates(found), variances(found), misled(found, "cliff"), misled(found, "rocks")
+    for lines in (*tables, changes(found, 0.0), changes(found, 0.05), stops(found), members(found)):
+        print("\n".join(lines), end="\n\n")
+
+
 if __name__ == "__main__":
-    print("\n".join([*rows(results()), "", *updates(results())]))
+    main()
