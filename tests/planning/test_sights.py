@@ -15,10 +15,11 @@ from optimist.filtering import Around, Filter
 from optimist.grid import Grid
 from optimist.planning import Planned, Planner, rehearse, roll_out
 from optimist.planning.filtered import Memory
+from optimist.planning.finalists import MANY, MOST
 from optimist.planning.policy import Lookahead, QFunction, affordable_depth
 from optimist.planning.rehearsal import Starts
-from optimist.planning.sights import MANY, MOST_SIGHTS, Sights, remembered
-from optimist.steps import Imagined, Noisy, imagined_through, known, shaken
+from optimist.planning.sights import MOST_SIGHTS, Sights, remembered
+from optimist.steps import REPEATS, Imagined, Noisy, imagined_through, known, shaken
 from optimist.task import Task
 from tests.naive.episodes import episode
 
@@ -251,6 +252,57 @@ def test_who_was_lucky_with_little_noise_is_tried_with_more() -> None:
     assert rough.best_from(start.states).tolist() == [int(lucky)]
     several = Sights(task, (safe, safe, risky, safe), shaking)
     assert several.best_from(start.states).tolist() == [0]
+
+
+def test_bad_luck_that_is_rare_is_found_where_chance_decides() -> None:
+    """One falls by more noise than in all tries of finalists; where it matters they are tried more often."""
+
+    def drawn(seed: int) -> tuple[Noisy, float, float]:
+        shaking = Noisy(lambda states, controls, rows: np.zeros_like(states), np.ones(1), seed=seed)
+        tries = (replace(shaking, seed=seed + k, repeats=n) for k, n in enumerate((REPEATS, MANY, MOST)))
+        first, second, third = (float(np.abs(one.noise_of(0)).max()) for one in tries)
+        return shaking, max(first, second), third
+
+    shaking, most, _ = next(found for found in map(drawn, range(20)) if found[2] > found[1])
+    grid = Grid.uniform(Box([-9.0], [9.0]), [3])
+    safe, risky = (QFunction(grid, np.tile(values, (3, 1))) for values in ([1.0, 0.0], [0.0, 1.0]))
+    for least, best in ((0.0, 1), (100.0, 0)):  # of what both earn: chance is then a small part of it
+
+        def paid(
+            states: FloatArray, controls: FloatArray, after: FloatArray, least: float = least
+        ) -> FloatArray:
+            falls = np.where(np.abs(after[:, 0]) > most, -1000.0, 0.1)
+            return after[:, 0] - least + np.where(controls[:, 0] > 0.0, falls, 0.0)
+
+        task = Task(grid.box, [0.0, 1.0], paid, 0.9, 0.0, max_steps=1)
+        chosen = Sights(task, (risky, safe), shaking).best_from(np.zeros((1, 1))).tolist()
+        assert chosen == [best]
+
+
+def test_as_many_go_on_as_are_looked_for_though_one_was_better_early() -> None:
+    """Who has given up has earned less than it would have: nobody can tell whether it is second or last."""
+    ways = {0: 1.0, 1: 0.9, 2: 0.8, 3: 0.5}  # how fast
+    box = Box([0.0], [10.0])
+    task = Task(
+        box,
+        np.array(list(ways.values())),
+        lambda states, controls, after: np.full(len(states), -1.0),
+        0.99,
+        0.0,
+        is_terminal=lambda states: states[:, 0] >= 8.0,
+        max_steps=40,
+    )
+    shaking = Noisy(lambda states, controls, rows: states + controls, np.array([1e-9]))
+    sights: Any = tuple(Pushing(way, optimistic=False) for way in (3, 2, 1, 0))
+    tried: list[list[int]] = []
+
+    class Watched(Sights):
+        def _best_of_few(self, starts: FloatArray, totals: FloatArray) -> list[int]:
+            tried.append(np.argsort(-totals[:, 0], kind="stable").tolist())
+            return super()._best_of_few(starts, totals)
+
+    assert Watched(task, sights, shaking).best_from(np.zeros((1, 1))).tolist() == [3]
+    assert tried == [[3, 2, 1, 0]]
 
 
 def test_where_plans_are_compared_a_sight_is_chosen_on_other_paths(made: Planned) -> None:

@@ -72,7 +72,7 @@ def blur_whole(values, diagonals, periodic, shares, out):
     half, each = n_diagonals // 2, places * n_inner
     margin, count = half * n_inner, max(1, TILE // each)
     size, whole = count * each, n_outer * each
-    weights, wide = np.zeros((n_diagonals, size)), np.zeros(size + 2 * margin)
+    weights, wide = np.full((n_diagonals, size), 0.0), np.full(size + 2 * margin, 0.0)
     for k in range(n_diagonals):
         for i in range(max(0, half - k), min(n, n + half - k)):
             for begin in range(i * n_inner, size, each):

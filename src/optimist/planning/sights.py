@@ -28,6 +28,7 @@ from optimist.filtering import Filter
 from optimist.given import brief
 from optimist.planning.beam import LEVELS, Beam
 from optimist.planning.filtered import FOR_EVER, Following, Memory, believed
+from optimist.planning.finalists import FINALISTS, steadiest
 from optimist.planning.flow import Flow
 from optimist.planning.planner import Planned
 from optimist.planning.policy import FEW, Acting, Lookahead, Policy, QFunction, decide
@@ -39,7 +40,6 @@ MOST_SIGHTS = 6
 MOST_STEPS = 200  # of an episode: a decision by a beam takes ten times as long as one by a tree
 MOST_PLANS = 4  # whose sights are tried together
 MOST_REMEMBERED = 1024  # starts
-FINALISTS, MANY = 3, 64  # sights that are tried once more with noise, and how often
 PATIENCE = 2.0  # times as long as it should take: then the sight is chosen again
 
 
@@ -268,11 +268,19 @@ class Sights:
         which, rows = np.nonzero(np.isnan(totals))
 
         def lost(so_far: FloatArray, over: BoolArray) -> BoolArray:
-            """Which need not be gone on with: another sight was better from the same start."""
-            best = np.where(np.isnan(known), -np.inf, known)
-            np.maximum.at(best, rows[over], so_far[over])
-            return np.asarray(so_far < best[rows])
+            """Which need not be gone on with: from the same start as many as are looked for were better.
 
+            Of who has given up nobody knows how much worse it would have become.
+            """
+            enough = np.full(len(starts), -np.inf)
+            for row in range(len(starts)):
+                done = so_far[over & (rows == row)]
+                done = done if np.isnan(known[row]) else np.append(done, known[row])
+                if len(done) >= finalists:
+                    enough[row] = np.sort(done)[-finalists]
+            return np.asarray(so_far < enough[rows])
+
+        finalists = FINALISTS if noisy and not self.rough else 1
         trying, imagined = Begun(self.sights, which), self.imagined
         if isinstance(imagined, Noisy) and self.rough:  # what it earns is asked on other paths
             imagined = replace(imagined, seed=imagined.seed + 1)
@@ -282,21 +290,12 @@ class Sights:
         return self._best_of_few(starts, totals) if noisy and not self.rough else best
 
     def _best_of_few(self, starts: FloatArray, totals: FloatArray) -> list[int]:
-        """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on.
-
-        Where imagination may err, of these the steadier is taken.
-        """
+        """With noise the best of many was lucky, too: those with the best `totals` [n_sights, n] go on."""
         assert isinstance(self.imagined, Noisy)
-        few = np.argsort(-totals, axis=0, kind="stable")[:FINALISTS]  # [few, n]
-        trying = Begun(self.sights, few.reshape(-1))
-        more = replace(self.imagined, repeats=MANY, seed=self.imagined.seed + 1)
-        heard = imagine(self.task, trying, more, Starts.alike(np.tile(starts, (len(few), 1))))
-        assert heard.spreads is not None
-        with np.errstate(invalid="ignore"):  # of a path that left all bounds
-            steady = heard.totals - more.errs * heard.spreads
-        chosen = np.where(np.isfinite(steady), steady, -np.inf).reshape(few.shape).argmax(axis=0)
-        best: list[int] = few[chosen, np.arange(len(starts))].tolist()
-        return best
+        few = np.argsort(-totals, axis=0, kind="stable")[:FINALISTS]
+        best = steadiest(self.task, lambda which: Begun(self.sights, which), self.imagined, starts, few)
+        found: list[int] = best.tolist()
+        return found
 
     def _first_that_does(self, starts: FloatArray) -> list[int]:
         """The same where it is known what no episode can exceed: who earns it need not look for better."""
