@@ -311,8 +311,18 @@ def stirred(right: str) -> GPRMaxAgent:
 def test_who_is_stirred_and_tries_the_unknown_wakes_and_looks_for_a_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """And plans as soon, and as often, as who wakes does."""
     agent, asked = stirred("startled"), []
-    agent._tried_unknown = True
+    state = LEFT + 3 * FAR
+    with monkeypatch.context() as unsure:
+        unsure.setattr(agent, "_predicted", lambda *_: (state, 1.0))
+        agent.observe(Transition(state, 1, -1.0, state + 0.02, False, False))
+    assert not agent.known().stirred
+    assert agent.known().drifts == ()
+    other = agent_with("startled")
+    other.restore(agent.transitions, agent.pack())
+    assert agent.due
+    assert other.due
 
     def fade(*given: Any, **how: bool) -> bool:
         asked.append(how)

@@ -254,16 +254,18 @@ def test_who_was_lucky_with_little_noise_is_tried_with_more() -> None:
     assert several.best_from(start.states).tolist() == [0]
 
 
+def farthest(seed: int) -> tuple[Noisy, float, float, float]:
+    """Of the noise of all sights, of finalists, and of those between which chance decides."""
+    shaking = Noisy(lambda states, controls, rows: np.zeros_like(states), np.ones(1), seed=seed)
+    tries = (replace(shaking, seed=seed + k, repeats=n) for k, n in enumerate((REPEATS, MANY, MOST)))
+    first, second, third = (float(np.abs(one.noise_of(0)).max()) for one in tries)
+    return shaking, first, second, third
+
+
 def test_bad_luck_that_is_rare_is_found_where_chance_decides() -> None:
     """One falls by more noise than in all tries of finalists; where it matters they are tried more often."""
-
-    def drawn(seed: int) -> tuple[Noisy, float, float]:
-        shaking = Noisy(lambda states, controls, rows: np.zeros_like(states), np.ones(1), seed=seed)
-        tries = (replace(shaking, seed=seed + k, repeats=n) for k, n in enumerate((REPEATS, MANY, MOST)))
-        first, second, third = (float(np.abs(one.noise_of(0)).max()) for one in tries)
-        return shaking, max(first, second), third
-
-    shaking, most, _ = next(found for found in map(drawn, range(20)) if found[2] > found[1])
+    shaking, *both, _ = next(found for found in map(farthest, range(20)) if found[3] > max(found[1:3]))
+    most = max(both)
     grid = Grid.uniform(Box([-9.0], [9.0]), [3])
     safe, risky = (QFunction(grid, np.tile(values, (3, 1))) for values in ([1.0, 0.0], [0.0, 1.0]))
     for least, best in ((0.0, 1), (100.0, 0)):  # of what both earn: chance is then a small part of it
@@ -277,6 +279,23 @@ def test_bad_luck_that_is_rare_is_found_where_chance_decides() -> None:
         task = Task(grid.box, [0.0, 1.0], paid, 0.9, 0.0, max_steps=1)
         chosen = Sights(task, (risky, safe), shaking).best_from(np.zeros((1, 1))).tolist()
         assert chosen == [best]
+
+
+def test_who_left_all_bounds_once_is_not_asked_again() -> None:
+    """It earns more than the other, on all paths but one."""
+    shaking, first, second, third = next(
+        found for found in map(farthest, range(20)) if found[2] > max(found[1], found[3])
+    )
+    limit = 0.5 * (second + max(first, third))
+
+    def paid(states: FloatArray, controls: FloatArray, after: FloatArray) -> FloatArray:
+        over = np.where(np.abs(after[:, 0]) > limit, np.inf, 0.3)
+        return after[:, 0] + np.where(controls[:, 0] > 0.0, over, 0.0)
+
+    grid = Grid.uniform(Box([-9.0], [9.0]), [3])
+    safe, risky = (QFunction(grid, np.tile(values, (3, 1))) for values in ([1.0, 0.0], [0.0, 1.0]))
+    task = Task(grid.box, [0.0, 1.0], paid, 0.9, 0.0, max_steps=1)
+    assert Sights(task, (risky, safe, safe), shaking).best_from(np.zeros((1, 1))).tolist() == [1]
 
 
 def test_as_many_go_on_as_are_looked_for_though_one_was_better_early() -> None:

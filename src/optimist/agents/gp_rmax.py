@@ -167,8 +167,8 @@ class GPRMaxAgent:
         if isinstance(looking, QFunction):
             return np.asarray(looking(here[np.newaxis])[0])
         seen = looking.foresee(here[np.newaxis])
-        if looking.step is knowledge.flow:  # or whoever comes back would be surprised by something else
-            self._foreseen = state, Successors(seen.next_states[0], seen.uncertainty[0])
+        own = looking.step is knowledge.flow  # or whoever comes back would be surprised by something else
+        self._foreseen = (state, Successors(seen.next_states[0], seen.uncertainty[0])) if own else None
         return np.asarray(seen.q_values[0])
 
     def _believed(self, knowledge: Knowledge, state: FloatArray) -> FloatArray:
@@ -204,6 +204,8 @@ class GPRMaxAgent:
             self.knowledge = knowledge
         predicted, uncertainty = self._predicted(knowledge, transition, self.transitions[self._begun : -1])
         self._tried_unknown |= uncertainty > UNKNOWN
+        if self._tried_unknown and knowledge.stirred:
+            knowledge = self.knowledge = awake(knowledge)
         before = self.transitions[knowledge.n_transitions : -1]
         if knowledge.settled and (
             self._tried_unknown or self._sleep.surprised(knowledge, transition, predicted, before)
@@ -257,7 +259,7 @@ class GPRMaxAgent:
             return self._ended and self._learns_anew(knowledge)
         if self._woken and not self._ended:
             return False  # the next transition says whether this was a wrong reading
-        if knowledge is not None and knowledge.stirred and not self._tried_unknown:
+        if knowledge is not None and knowledge.stirred:
             return self._ended or not self._sleep.waits(knowledge, self.transitions, self._begun)
         by_now = self.settings.due(count) or self.settings.due_again(count, done, n_drifts)
         # before an episode begins is a good time, if there is something new
@@ -338,8 +340,6 @@ class GPRMaxAgent:
         if previous is None:
             return None, False
         resting = self._sleeps_on(previous)
-        if previous.stirred and not resting:
-            previous = replace(previous, drifts=())  # it wakes after all
         looking = resting or self._sleep.may_have_changed(previous)
         little = self.settings.planning.rehearse and (looking or self._ended)
         if self.doubts.fade(self.transitions, self._learner, previous.model, another=looking, little=little):

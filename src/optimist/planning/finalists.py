@@ -2,7 +2,7 @@
 
 They are tried on many more paths. Where imagination may err, of ways that promise alike the steadier is
 taken: what noise upsets, what the model gets wrong upsets, too. Where chance decides between some, they are
-tried more often still: bad luck that is rare may not be among a few dozen paths.
+tried more often still: of bad luck that is rare a few dozen paths say little, once there was some.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def steadiest(
             first = mine[steady[mine].argmax()]
             best[row] = which[first]
             near = mine[steady[mine] >= steady[first] - APART * np.hypot(errors[mine], errors[first])]
+            near = near[np.isfinite(steady[near])]  # who left all bounds once is not asked again
             if len(near) > 1 and errors[first] > SURE * np.abs(heard.totals[first]):
                 undecided[near] = True
         if not undecided.any():
