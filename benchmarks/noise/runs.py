@@ -65,6 +65,7 @@ def learned(problem: str, share: float, seed: int) -> dict[str, Any]:
         "transitions": agent.num_timesteps,
         "variance_ratios": None if noise is None or not share else np.round((noise / true) ** 2, 3).tolist(),
         "expected": None if agent.expected is None else round(float(agent.expected), 3),
+        "ends_catch": agent._agent.known().planned.task.ends_catch,
         "seconds": round(process_time() - began, 1),
     }
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optimist.arrays import Actions, BoolArray, FloatArray
 from optimist.box import Box
+from optimist.compiled.paths import along
 from optimist.controls import checked_box, lattice
 from optimist.given import (
     GivenError,
@@ -27,6 +28,7 @@ from optimist.shown import block
 
 LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 MOST_IMAGINED = 1000  # steps of an episode that are followed in imagination
+ON_THE_WAY = np.array([1.0, 2.0]) / 3.0  # shares of a step at which ends that catch are looked for
 
 
 def _called(function: object) -> str:
@@ -65,6 +67,7 @@ class Task:
         max_steps: episodes are cut off after so many steps. With discount 1 it also bounds the
             values from below (a state that never terminates has no finite value otherwise).
         control_box: not to be given: `controls` is a list or a box.
+        ends_catch: not to be given: whether a step that leads through an end stops there. It is learned.
 
     """
 
@@ -76,6 +79,7 @@ class Task:
     is_terminal: Terminal | None = None
     max_steps: int = 500
     control_box: Box | None = None  # [k]; None: nothing but the controls listed may be applied
+    ends_catch: bool = False
 
     def __init__(
         self,
@@ -87,8 +91,10 @@ class Task:
         is_terminal: Terminal | None = None,
         max_steps: int = 500,
         control_box: Box | None = None,
+        ends_catch: bool = False,
     ) -> None:
-        given = (box, controls, reward, discount, optimistic_value, is_terminal, max_steps, control_box)
+        told = (box, controls, reward, discount, optimistic_value, is_terminal, max_steps)
+        given = (*told, control_box, ends_catch)
         for name, value in zip(self.__dataclass_fields__, given, strict=True):
             object.__setattr__(self, name, value)
         self._check(controls)
@@ -195,6 +201,7 @@ class Task:
 
     def _shown(self) -> dict[str, Any]:
         ends = "only after so many steps" if self.is_terminal is None else _called(self.is_terminal)
+        ends += "; they stop steps on their way" if self.ends_catch else ""
         return {
             "from": self.box.low,
             "to": self.box.high,
@@ -239,3 +246,36 @@ class Task:
                 f"got shape {terminal.shape} of {terminal.dtype}."
             )
         return terminal
+
+    def caught(self, states: FloatArray, next_states: FloatArray) -> FloatArray:
+        """Where steps from `states` to `next_states` [n, d] lead: no further than to an end on the way.
+
+        Nothing is stopped unless ends catch. Steps are taken to be straight; one further than the box is wide
+        is none that could be.  [n, d]
+        """
+        if not self.ends_catch or self.is_terminal is None:
+            return next_states
+        found = next_states.copy()
+        for way in self._ways(states, next_states)[::-1]:  # the first end is found last
+            ended = self.terminal(way)
+            found[ended] = way[ended]
+        return found
+
+    def meets_end(self, states: FloatArray, next_states: FloatArray) -> BoolArray:
+        """Which straight steps meet an end well before they are over, whether it stops them or not.  [n]"""
+        ways = self._ways(states, next_states)
+        return np.asarray(np.any([self.terminal(way) for way in ways[:-1]], axis=0))
+
+    def catching(self, catches: bool) -> Self:
+        """The same task, where ends stop steps on their way or do not."""
+        if catches == self.ends_catch:
+            return self
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__ | {"ends_catch": catches})
+        return made
+
+    def _ways(self, states: FloatArray, next_states: FloatArray) -> FloatArray:
+        """Where straight steps are on their way.  [2, n, d]"""
+        box, ways = self.box, np.empty((len(ON_THE_WAY), *next_states.shape))
+        along(states, next_states, box.low, box.widths, box.periodic, ON_THE_WAY, ways)
+        return ways

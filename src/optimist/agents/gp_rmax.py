@@ -10,9 +10,8 @@ Learning that has stopped goes on when a transition surprises: a model can settl
 side of a symmetric problem and be wrong on the other. Drift is measured per planned step (`hold` steps),
 since that is where it does harm.
 
-On purpose actions are random before the first plan, and so are ties (within 1e-9): always taking the first
-of equals would starve the others of data. Random numbers come from streams derived of (seed, purpose, number
-of transitions), so an agent is a function of settings, seed and transitions: nothing else needs to be saved.
+On purpose actions are random before the first plan, and so are ties. Random numbers come from streams derived
+of (seed, purpose, number of transitions), so an agent is a function of settings, seed and transitions.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from optimist.agents.agent import Update
 from optimist.agents.choosing import Choosing
 from optimist.agents.doubts import Doubts
 from optimist.agents.knowledge import Knowledge
-from optimist.agents.looking import Looking, in_vain
+from optimist.agents.looking import Looking, in_vain, one_of_best
 from optimist.agents.packed import Unpacking, packed, recorded
 from optimist.agents.plan_map import PlanMap
 from optimist.agents.settings import AgentSettings
@@ -38,6 +37,7 @@ from optimist.controls import rounded
 from optimist.discretisation import Layout
 from optimist.grid import Grid
 from optimist.models import Model
+from optimist.models.catching import ends_catch
 from optimist.models.drift import Drift, Drifting
 from optimist.models.learners import make_learner
 from optimist.models.model import Packed, imagined_by
@@ -53,7 +53,6 @@ from optimist.threads import single_blas
 from optimist.transitions import Transition, Transitions
 
 ACTION_STREAM = 0x616374  # purpose number of the random streams that choose actions
-TIE = 1e-9
 NEWS = 5  # transitions that make a new plan worth while at the end of an episode
 UNKNOWN = 0.5  # uncertainty of a state and action from which trying it is news
 
@@ -116,11 +115,7 @@ class GPRMaxAgent:
     def known(self) -> Knowledge:
         """What it knows; a ValueError before the first plan."""
         if self.knowledge is None:
-            first = [*self.settings.first_plans, self.settings.replan_every][0]
-            raise ValueError(
-                f"The agent must have planned before it can be asked; got {self.n_transitions} transitions, "
-                f"and the first plan comes after {first}. Call `learn` first."
-            )
+            raise ValueError(self.settings.not_planned(self.n_transitions))
         return self.knowledge
 
     @property
@@ -141,10 +136,7 @@ class GPRMaxAgent:
 
     def _best(self, values: FloatArray) -> int:
         """An action of the greatest of `values` [n_actions]."""
-        best = np.flatnonzero(values >= values.max() - TIE)
-        if best.size == 1:
-            return int(best[0])
-        return int(np.random.default_rng([self.seed, ACTION_STREAM, self.n_transitions]).choice(best))
+        return one_of_best(values, [self.seed, ACTION_STREAM, self.n_transitions])
 
     def _control(self, state: FloatArray) -> FloatArray:
         """The control to try where they are a box; the best of those tried first is looked around.  [k]"""
@@ -274,10 +266,6 @@ class GPRMaxAgent:
         """Whether who has settled learns at the end of an episode, and sleeps on."""
         return self._sleep.learns_anew(knowledge, self.doubts, self.transitions, self._begun, self._learner)
 
-    def _sleeps_on(self, knowledge: Knowledge) -> bool:
-        """Whether it goes on sleeping after this update, if the system has not changed."""
-        return not self._tried_unknown and (knowledge.stirred or self._learns_anew(knowledge))
-
     @single_blas()  # matrices are small: more threads of its own take longer
     def update(self) -> Update:
         """Learn from all transitions and plan anew."""
@@ -339,7 +327,8 @@ class GPRMaxAgent:
         """What it knew, what the system was before it changed left out, and whether it sleeps on."""
         if previous is None:
             return None, False
-        resting = self._sleeps_on(previous)
+        # it sleeps on after this update, if the system has not changed
+        resting = not self._tried_unknown and (previous.stirred or self._learns_anew(previous))
         looking = resting or self._sleep.may_have_changed(previous)
         little = self.settings.planning.rehearse and (looking or self._ended)
         if self.doubts.fade(self.transitions, self._learner, previous.model, another=looking, little=little):
@@ -355,7 +344,16 @@ class GPRMaxAgent:
         if isinstance(self.told, OpenTask) and len(learned) != len(seen):
             self._believe_anew(learned, self.transitions)
             model = self._learner.fit(learned, model)
+        if self.settings.planning.rehearse:
+            self._believe_ends(ends_catch(self.task, model, learned))
         return model, learned
+
+    def _believe_ends(self, catch: bool) -> None:
+        """Whether ends stop steps on their way; readings are judged as before."""
+        readings, believed = self.doubts.readings, self.task.catching(catch)
+        if believed is not self.task:
+            self._believe(believed)
+            self.doubts.readings = readings
 
     def _believe_anew(self, seen: Transitions, read: Sequence[Transition]) -> None:
         """What is believed after `seen`, of all that was `read`; a task that was told stays what it is."""
@@ -389,8 +387,9 @@ class GPRMaxAgent:
             said = self._unpacking.said(packed[1], len(self.transitions))
             self.doubts.restore(said.marks)
             read = self.transitions[: said.n_transitions]
-            self._believe_anew(self.doubts.of(read), read)
-            seen = self.doubts.of(self.transitions[: said.n_transitions])
+            seen = self.doubts.of(read)
+            self._believe_anew(seen, read)
+            self._believe_ends(said.ends_catch)
             self._take(self._unpacking.knowledge(packed[0], said, seen, self._learner, self._choosing))
             self._woken = said.marks.woken
             self._tried_unknown = said.marks.unknown and self.n_transitions > self.known().n_transitions

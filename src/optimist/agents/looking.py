@@ -15,6 +15,7 @@ from optimist.models.readings import Readings
 from optimist.planning import Flow, Lookahead, Planned, QFunction
 from optimist.transitions import Transition
 
+TIE = 1e-9
 IN_VAIN = 0.01  # uncertainty from which on it may be what an action is tried for
 
 
@@ -53,6 +54,15 @@ class Looking:
         if seen[-1].terminated or seen[-1].truncated:
             return None
         return knowledge.acted_by(self.at(knowledge, seen, begun, seen[-1].next_state, readings))
+
+
+def one_of_best(values: FloatArray, seed: Sequence[int]) -> int:
+    """The action of the greatest of `values` [n_actions]; of equals any, drawn from a stream of `seed`.
+
+    Always taking the first of equals would starve the others of data.
+    """
+    best = np.flatnonzero(values >= values.max() - TIE)
+    return int(best[0] if best.size == 1 else np.random.default_rng(seed).choice(best))
 
 
 def in_vain(flow: Flow, seen: Sequence[Transition], state: FloatArray, here: FloatArray) -> BoolArray:

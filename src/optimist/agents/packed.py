@@ -127,6 +127,7 @@ class KnowledgeSaid(PlannedSaid):
     begun: PlannedSaid | None  # what the episode that was going on was acted in by
     kept: PlannedSaid | None = None  # what it had slept on
     stirred: bool = False  # by what noise does not explain
+    ends_catch: bool = False  # whether ends are believed to stop steps on their way
 
     @property
     def others(self) -> dict[str, PlannedSaid | None]:
@@ -267,6 +268,7 @@ def packed(knowledge: Knowledge, marks: dict[str, Any]) -> Packed:
         "marks": marks,
         "settled": knowledge.settled,
         "stirred": knowledge.stirred,
+        "ends_catch": knowledge.planned.task.ends_catch,
         "drifts": [DriftSaid.of(drift).model_dump() for drift in knowledge.drifts],
         "model": model,
         "n_updates": knowledge.n_updates,

@@ -105,6 +105,14 @@ class AgentSettings(Settings):
             return False
         return n_transitions - done >= first[n_since + 1] - first[n_since]
 
+    def not_planned(self, n_transitions: int) -> str:
+        """What to say to whoever asks an agent that has not planned yet."""
+        first = [*self.first_plans, self.replan_every][0]
+        return (
+            f"The agent must have planned before it can be asked; got {n_transitions} transitions, "
+            f"and the first plan comes after {first}. Call `learn` first."
+        )
+
     def planner(self, task: Task) -> Planner:
         """How such an agent plans."""
         return Planner(task, limits=Limits(self.planning.tolerance, self.planning.max_sweeps, relative=True))

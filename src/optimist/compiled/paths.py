@@ -90,3 +90,29 @@ def carry_on(
                 ends[row, q] = next_states[k, q]
             rewards[row], discounts[row] = total, count
     return n
+
+
+@njit(nogil=True, cache=True)
+def along(
+    states,  # [n, d]
+    next_states,  # [n, d]
+    low,  # [d]
+    widths,  # [d]
+    periodic,  # [d]
+    shares,  # [s], of the way
+    out,  # [s, n, d]
+):
+    """Where straight ways have led after so much of them; one further than the box is wide is at its end."""
+    n_dims = states.shape[1]
+    moved = np.empty(n_dims)
+    for k in range(states.shape[0]):
+        far = False
+        for q in range(n_dims):
+            moved[q] = _shorter(next_states[k, q] - states[k, q], widths[q] if periodic[q] else 0.0)
+            far |= not abs(moved[q]) <= widths[q]  # NaN is
+        for s in range(shares.size):
+            for q in range(n_dims):
+                there = next_states[k, q] if far else states[k, q] + shares[s] * moved[q]
+                if periodic[q] and not far:
+                    there -= np.floor((there - low[q]) / widths[q]) * widths[q]
+                out[s, k, q] = there

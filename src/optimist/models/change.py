@@ -52,10 +52,13 @@ UNEXPLAINED = 5.5  # deviations: a single step that is so far off is evidence of
 MOST_LOOKS = 3  # for such steps
 
 
-def deviations(
+def foreseen(
     seen: Transitions, model: Model, box: Box, controls: FloatArray, usual: FloatArray
-) -> FloatArray:
-    """How far each transition is from what a model says, squared, in standard deviations.  [n, d]"""
+) -> tuple[FloatArray, FloatArray]:
+    """Where a model says that each transition leads, and the variance of that; a `usual` displacement [d].
+
+    [n, d], [n, d]
+    """
     applied = seen.controls(controls)
     mean = model.predict(seen.states, applied)
     variance = (MISFIT * usual) ** 2 + np.zeros(mean.shape)
@@ -66,6 +69,14 @@ def deviations(
     if isinstance(model, DrawnModel):
         moved = model.predict_drawn(seen.states, applied, np.ones(mean.shape))
         variance += box.displacement(mean, moved) ** 2
+    return mean, variance
+
+
+def deviations(
+    seen: Transitions, model: Model, box: Box, controls: FloatArray, usual: FloatArray
+) -> FloatArray:
+    """How far each transition is from what a model says, squared, in standard deviations.  [n, d]"""
+    mean, variance = foreseen(seen, model, box, controls, usual)
     with np.errstate(all="ignore"):
         squared = box.displacement(mean, seen.next_states) ** 2 / variance
     return np.asarray(np.nan_to_num(squared, nan=np.inf))

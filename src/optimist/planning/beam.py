@@ -108,7 +108,8 @@ class Beam(Lookahead):
             grid = self.q_function.grid
             futures = self.leaving.valued(grid, reached, controls, futures)
             unsure = unsure * (1.0 - self.leaving.shares(grid, parents))
-        rewards, ended = task.rewards(parents, controls, reached), task.terminal(reached)
+        led = task.caught(parents, reached)
+        rewards, ended = task.rewards(parents, controls, led), task.terminal(led)
         shape = (count, m * n_actions)
         return _Steps(
             reached.reshape(*shape, n_dims),

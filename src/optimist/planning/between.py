@@ -103,7 +103,8 @@ class Between(Lookahead):
             uncertainty *= 1.0 - self.leaving.shares(
                 grid, parents
             )  # what is unknown out there promises nothing
-        rewards, ended = task.rewards(parents, applied, reached), task.terminal(reached)
+        led = task.caught(parents, reached)
+        rewards, ended = task.rewards(parents, applied, led), task.terminal(led)
         if self.noise_costs is not None:
             rewards, inner = np.array(rewards), self._inner(count)
             rewards[inner] += self.task.discount * (~ended[inner] * self.costs_at(reached[inner]))

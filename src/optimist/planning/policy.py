@@ -293,7 +293,8 @@ def search(asked: Sequence[tuple[Lookahead, FloatArray]]) -> list[Foresight]:
             last_controls = np.tile(task.controls, (worth.size // n_actions, 1))
             worth[:] = first.leaving.valued(grid, reached, last_controls, worth)
         unsure *= 1.0 - first.leaving.shares(grid, parents)  # what is unknown out there promises nothing
-    rewards, ended = task.rewards(parents, first.controls(size), states), task.terminal(states)
+    led = task.caught(parents, states)
+    rewards, ended = task.rewards(parents, first.controls(size), led), task.terminal(led)
     if charged is not None:
         if not isinstance(first.step, Flow):
             inner = _inner(n_actions, sights)

@@ -111,7 +111,7 @@ def imagine(
         if not acted.all():
             controls = np.where(acted.all(axis=1)[:, np.newaxis], controls, task.controls[-1])
         with np.errstate(all="ignore"):
-            after = imagined(states, controls, which)
+            after = task.caught(states, imagined(states, controls, which))
             if noisy is not None:
                 after = box.wrap(after + noisy.astray(number, going // len(starts.states), states))
             near = np.abs(after - box.low) <= far  # what is not finite is not

@@ -112,6 +112,7 @@ def follow(
         uncertainty = uncertainty if optimistic else None
         single = uncertainty if hold == 1 else None
         n_steps += n_going
+        next_states = task.caught(here, next_states)
         earned = task.rewards(here, control, next_states)
         worst = min(worst, float(earned.min()))
         n_going = carry_on(

@@ -1,0 +1,111 @@
+"""Whether ends stop steps on their way: told from steps that went less far than foreseen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimist.arrays import BoolArray, FloatArray
+from optimist.box import Box
+from optimist.models import GPDynamics, fit_dynamics
+from optimist.models.catching import ends_catch
+from optimist.task import Task
+from optimist.transitions import Transition, Transitions
+
+BOX = Box([-1.0, -3.0], [1.0, 3.0])
+CONTROLS = np.array([[-1.0], [0.0], [1.0]])
+USUAL = np.array([0.15, 0.3])
+SUBSTEPS = 4
+
+
+def in_gate(states: FloatArray) -> BoolArray:
+    """A strip narrower than many steps are long."""
+    return np.asarray(np.abs(states[:, 0] - 0.3) < 0.05)
+
+
+TASK = Task(BOX, CONTROLS, lambda states, *_: np.full(len(states), -1.0), 1.0, 0.0, in_gate)
+
+
+def glided(state: FloatArray, control: FloatArray, *, stops: bool) -> FloatArray:
+    """In short steps, each of which may be the last."""
+    x, rate = state
+    for _ in range(SUBSTEPS):
+        if stops and in_gate(np.array([[x, rate]]))[0]:
+            break
+        rate += 0.3 * (control[0] - np.sin(3.0 * x)) / SUBSTEPS
+        x += 0.15 * rate / SUBSTEPS
+    return np.array([x, rate])
+
+
+def seen_of(seed: int, *, stops: bool, share: float = 0.0, count: int = 150) -> Transitions:
+    """Episodes of at most 12 steps that begin anywhere but in the gate."""
+    stream, rows = np.random.default_rng(seed), list[Transition]()
+    while len(rows) < count:
+        state = stream.uniform([-1.0, -2.0], [1.0, 2.0])
+        if in_gate(state[np.newaxis])[0]:
+            continue
+        for number in range(12):
+            action = int(stream.integers(3))
+            after = glided(state, CONTROLS[action], stops=stops)
+            after = after + share * USUAL * stream.standard_normal(2)
+            if not BOX.contains(after):
+                break
+            over = bool(in_gate(after[np.newaxis])[0])
+            rows.append(Transition(state, action, -1.0, after, over, number == 11 and not over))
+            state = after
+            if over:
+                break
+    return Transitions.of(rows[:count])
+
+
+def fitted(seen: Transitions) -> GPDynamics:
+    return fit_dynamics(seen, BOX, CONTROLS, fit_seed=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("share", [0.02, 0.05])
+@pytest.mark.parametrize("stops", [True, False])
+def test_ends_that_stop_steps_are_told_from_ends_that_do_not(stops: bool, share: float, seed: int) -> None:
+    seen = seen_of(seed, stops=stops, share=share)
+    assert ends_catch(TASK, fitted(seen), seen) == stops
+
+
+def test_one_step_that_went_less_far_is_not_enough() -> None:
+    seen = seen_of(0, stops=True, share=0.05)
+    ended = np.flatnonzero(seen.terminated)
+    model = fitted(seen)
+    few = np.ones(len(seen), dtype=np.bool_)
+    few[ended[1:]] = False
+    assert ended.size > 4
+    assert not ends_catch(TASK, model, seen.only(few))
+
+
+def test_without_an_end_nothing_is_said() -> None:
+    seen = seen_of(0, stops=True, share=0.05)
+    assert not ends_catch(TASK, fitted(seen), seen.only(~seen.terminated))
+
+
+def test_without_noise_nobody_asks() -> None:
+    seen = seen_of(0, stops=True)
+    assert not ends_catch(TASK, fitted(seen), seen)
+
+
+def test_steps_that_went_through_unharmed_outweigh_those_that_were_stopped() -> None:
+    """As many as half of those."""
+    seen = seen_of(0, stops=True, share=0.05)
+    model = fitted(seen)
+    assert ends_catch(TASK, model, seen)
+    live = np.flatnonzero(~seen.terminated)[: int(seen.terminated.sum())]
+    states, after = seen.states.copy(), seen.next_states.copy()
+    states[live], after[live] = [0.2, 2.0], [0.45, 2.0]  # a third of the way lies in the gate
+    assert not ends_catch(TASK, model, replace(seen, states=states, next_states=after))
+
+
+def test_a_model_that_is_wrong_where_episodes_end_says_nothing_of_ends() -> None:
+    """What it misses is not along the way that it foresaw."""
+    seen = seen_of(0, stops=False, share=0.05)
+    after = seen.next_states.copy()
+    after[seen.terminated, 1] += 1.0
+    assert not ends_catch(TASK, fitted(seen), replace(seen, next_states=after))
