@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from optimist.agents.agent import Update
 from optimist.agents.gp_rmax import GPRMaxAgent
 from optimist.agents.settings import AgentSettings, PlanningOptions
 from optimist.discretisation import Discretisation
@@ -18,8 +19,9 @@ SETTINGS = AgentSettings(
 START = np.array([-0.6, 0.0])
 
 
-def lived(agent: GPRMaxAgent, count: int, *, stops: bool = True) -> None:
-    """So many noisy transitions, episodes of 25 from one place."""
+def lived(agent: GPRMaxAgent, count: int, *, stops: bool = True) -> Update | None:
+    """So many noisy transitions, episodes of 25 from one place; the last update."""
+    update = None
     while count:
         last = agent.transitions[-1] if agent.transitions else None
         begins = last is None or last.terminated or last.truncated
@@ -35,7 +37,8 @@ def lived(agent: GPRMaxAgent, count: int, *, stops: bool = True) -> None:
         )
         count -= 1
         if agent.due:
-            agent.update()
+            update = agent.update()
+    return update
 
 
 @cache
@@ -50,6 +53,14 @@ def test_it_learns_whether_ends_stop_steps() -> None:
     assert grown(True).known().planned.task.ends_catch
     assert not grown(False).known().planned.task.ends_catch
     assert not TASK.ends_catch
+
+
+def test_it_is_recorded() -> None:
+    update = lived(GPRMaxAgent(TASK, SETTINGS, seed=0), 120)
+    assert update is not None
+    assert update.rehearsal["ends_catch"] is True
+    assert "stop steps on their way" in str(grown(True).known().planned.task)
+    assert "stop steps" not in str(TASK)
 
 
 def test_the_papers_agents_do_not_ask() -> None:

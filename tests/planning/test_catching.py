@@ -132,7 +132,7 @@ def test_with_any_control_it_ends_where_dynamics_stop(depth: int) -> None:
     def pushed(states: FloatArray, controls: FloatArray) -> FloatArray:
         return moved_by(states, controls @ np.array([[0.5, 1.2]]))
 
-    plain = replace(PLAIN, controls=Box([-1.0], [1.0]))
+    plain = Task(BOX, Box([-1.0], [1.0]), paid, 0.95, 0.0, ridge, max_steps=20)
     grid = Grid.uniform(BOX, [16, 15])
     values = QFunction(grid, np.random.default_rng(3).normal(size=(grid.n_nodes, plain.n_actions)))
     flow = Flow.through(grid, known(pushed, plain.controls), plain.n_actions)

@@ -294,11 +294,12 @@ def _arrays(planned: Planned, prefix: str) -> Arrays:
 
 def recorded(task: Task) -> dict[str, Any]:
     """For the record: what is believed of a task, where it was not told."""
+    said = {"ends_catch": True} if task.ends_catch else {}
     if not task.evidence:
-        return {}
+        return said
     box = {
         "low": task.box.low.tolist(),
         "high": task.box.high.tolist(),
         "periodic": task.box.periodic.tolist(),
     }
-    return {"believed": str(task).splitlines(), "box": box}
+    return said | {"believed": str(task).splitlines(), "box": box}
