@@ -28,6 +28,7 @@ from optimist.shown import block
 
 LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 MOST_IMAGINED = 1000  # steps of an episode that are followed in imagination
+TOLD = {"an end on the way": "learned"}  # of what nobody tells
 ON_THE_WAY = np.array([1.0, 2.0]) / 3.0  # shares of a step at which ends that catch are looked for
 
 
@@ -193,7 +194,7 @@ class Task:
             if value is not None:
                 shown = f"{value:.4g}" if isinstance(value, float) else value
                 shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else shown
-                lines.append(f"  {name}: {shown} ({self.evidence.get(name, 'told')})")
+                lines.append(f"  {name}: {shown} ({self.evidence.get(name, TOLD.get(name, 'told'))})")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -201,7 +202,6 @@ class Task:
 
     def _shown(self) -> dict[str, Any]:
         ends = "only after so many steps" if self.is_terminal is None else _called(self.is_terminal)
-        ends += "; they stop steps on their way" if self.ends_catch else ""
         return {
             "from": self.box.low,
             "to": self.box.high,
@@ -209,6 +209,7 @@ class Task:
             "controls": self._controls_shown(),
             "reward": _called(self.reward),
             "ends": ends,
+            "an end on the way": "stops a step" if self.ends_catch else None,
             "discount": self.discount,
             "optimistic value": self.optimistic_value,
             "most steps": self.max_steps,
@@ -256,15 +257,25 @@ class Task:
         if not self.ends_catch or self.is_terminal is None:
             return next_states
         found = next_states.copy()
-        for way in self._ways(states, next_states)[::-1]:  # the first end is found last
-            ended = self.terminal(way)
+        ways, near = self._ways(states, next_states)
+        for way in ways[::-1]:  # the first end is found last
+            ended = self._ended(way, near)
             found[ended] = way[ended]
         return found
 
     def meets_end(self, states: FloatArray, next_states: FloatArray) -> BoolArray:
         """Which straight steps meet an end well before they are over, whether it stops them or not.  [n]"""
-        ways = self._ways(states, next_states)
-        return np.asarray(np.any([self.terminal(way) for way in ways[:-1]], axis=0))
+        ways, near = self._ways(states, next_states)
+        return np.asarray(np.any([self._ended(way, near) for way in ways[:-1]], axis=0))
+
+    def _ended(self, states: FloatArray, asked: BoolArray) -> BoolArray:
+        """Which of the states [n, d] that are `asked` about are ends; nobody is asked about nothing.  [n]"""
+        if asked.all() and len(asked):
+            return self.terminal(states)
+        ended = np.zeros(len(asked), dtype=np.bool_)
+        if asked.any():
+            ended[asked] = self.terminal(states[asked])
+        return ended
 
     def catching(self, catches: bool) -> Self:
         """The same task, where ends stop steps on their way or do not."""
@@ -274,8 +285,9 @@ class Task:
         made.__dict__.update(self.__dict__ | {"ends_catch": catches})
         return made
 
-    def _ways(self, states: FloatArray, next_states: FloatArray) -> FloatArray:
-        """Where straight steps are on their way.  [2, n, d]"""
+    def _ways(self, states: FloatArray, next_states: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Where straight steps are on their way, and which are steps that could be.  [2, n, d], [n]"""
         box, ways = self.box, np.empty((len(ON_THE_WAY), *next_states.shape))
-        along(states, next_states, box.low, box.widths, box.periodic, ON_THE_WAY, ways)
-        return ways
+        near = np.empty(len(next_states), dtype=np.bool_)
+        along(states, next_states, box.low, box.widths, box.periodic, ON_THE_WAY, ways, near)
+        return ways, near

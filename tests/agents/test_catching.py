@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 
 from optimist.agents.agent import Update
 from optimist.agents.gp_rmax import GPRMaxAgent
@@ -59,8 +60,8 @@ def test_it_is_recorded() -> None:
     update = lived(GPRMaxAgent(TASK, SETTINGS, seed=0), 120)
     assert update is not None
     assert update.rehearsal["ends_catch"] is True
-    assert "stop steps on their way" in str(grown(True).known().planned.task)
-    assert "stop steps" not in str(TASK)
+    assert "an end on the way: stops a step (learned)" in str(grown(True).known().planned.task)
+    assert "on the way" not in str(TASK)
 
 
 def test_the_papers_agents_do_not_ask() -> None:
@@ -69,6 +70,10 @@ def test_the_papers_agents_do_not_ask() -> None:
     lived(agent, 100)
     assert sum(row.terminated for row in agent.transitions) > 2
     assert not agent.known().planned.task.ends_catch
+    packed = agent.pack()
+    assert packed is not None
+    with pytest.raises(ValueError, match=r"`knowledge.ends_catch` must fit the settings"):
+        agent.restore(agent.transitions, (packed[0], packed[1] | {"ends_catch": True}))
 
 
 def test_who_comes_back_believes_the_same_and_goes_on_the_same() -> None:

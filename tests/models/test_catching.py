@@ -87,6 +87,29 @@ def test_without_an_end_nothing_is_said() -> None:
     assert not ends_catch(TASK, fitted(seen), seen.only(~seen.terminated))
 
 
+def test_of_a_task_without_ends_nothing_is_said() -> None:
+    seen = seen_of(0, stops=True, share=0.05)
+    assert not ends_catch(replace(TASK, is_terminal=None, discount=0.99), fitted(seen), seen)
+
+
+def test_what_stopped_where_no_end_is_known_says_nothing_of_ends() -> None:
+    seen = seen_of(0, stops=True, share=0.05)
+    elsewhere = replace(TASK, is_terminal=lambda states: states[:, 0] > 0.9)
+    assert not ends_catch(elsewhere, fitted(seen), seen)
+
+
+def test_nobody_is_asked_about_nothing() -> None:
+    """Where all that is learned from has ended."""
+    seen = seen_of(0, stops=True, share=0.05)
+
+    def one_by_one(states: FloatArray) -> BoolArray:
+        assert len(states)
+        return np.array([bool(in_gate(state[np.newaxis])[0]) for state in states])
+
+    only = replace(TASK, is_terminal=one_by_one)
+    assert ends_catch(only, fitted(seen), seen.only(seen.terminated))
+
+
 def test_without_noise_nobody_asks() -> None:
     seen = seen_of(0, stops=True)
     assert not ends_catch(TASK, fitted(seen), seen)

@@ -73,10 +73,21 @@ def test_steps_lead_no_further_than_to_the_first_end_on_their_way() -> None:
     np.testing.assert_array_equal(PLAIN.meets_end(states, led), CATCHING.meets_end(states, led))
 
 
-def test_what_is_no_step_is_left_as_it_is() -> None:
-    states = np.zeros((3, 2))
-    led = np.array([[0.0, 4.5], [0.0, np.nan], [0.0, np.inf]])
-    np.testing.assert_array_equal(CATCHING.caught(states, led), led)
+def test_what_is_no_step_is_left_as_it_is_and_nobody_is_asked_about_it() -> None:
+    """Whose ends are looked up in a table has no answer."""
+
+    def sound(states: FloatArray) -> BoolArray:
+        assert np.isfinite(states).all()
+        assert (np.abs(states) < 10.0).all()
+        assert len(states)
+        return ridge(states)
+
+    task = replace(CATCHING, is_terminal=sound)
+    states = np.zeros((4, 2))
+    led = np.array([[0.0, 4.5], [0.0, np.nan], [1e30, np.inf], [0.0, 1.5]])
+    np.testing.assert_array_equal(task.caught(states[:3], led[:3]), led[:3])
+    np.testing.assert_array_equal(task.caught(states, led), [*led[:3], [0.0, 1.0]])
+    assert task.meets_end(states[:0], led[:0]).shape == (0,)
 
 
 def test_a_task_without_ends_catches_nothing() -> None:

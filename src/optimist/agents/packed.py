@@ -164,6 +164,7 @@ class Unpacking:
             and said.expected.low > said.expected.high,  # type: ignore[operator]
             **self._wrong_plan(said),
             "stirred": said.stirred and said.settled,
+            "ends_catch": said.ends_catch and not self.settings.planning.rehearse,
         }
         for prefix, part in said.others.items():
             wrong |= {} if part is None else self._wrong_plan(part, prefix)

@@ -101,18 +101,19 @@ def along(
     periodic,  # [d]
     shares,  # [s], of the way
     out,  # [s, n, d]
+    near,  # out [n], which are no further than the box is wide; of the others nothing is said
 ):
-    """Where straight ways have led after so much of them; one further than the box is wide is at its end."""
+    """Where straight ways have led after so much of them."""
     n_dims = states.shape[1]
     moved = np.empty(n_dims)
     for k in range(states.shape[0]):
-        far = False
+        near[k] = True
         for q in range(n_dims):
             moved[q] = _shorter(next_states[k, q] - states[k, q], widths[q] if periodic[q] else 0.0)
-            far |= not abs(moved[q]) <= widths[q]  # NaN is
-        for s in range(shares.size):
+            near[k] = near[k] and abs(moved[q]) <= widths[q]  # NaN is not
+        for s in range(shares.size if near[k] else 0):
             for q in range(n_dims):
-                there = next_states[k, q] if far else states[k, q] + shares[s] * moved[q]
-                if periodic[q] and not far:
+                there = states[k, q] + shares[s] * moved[q]
+                if periodic[q]:
                     there -= np.floor((there - low[q]) / widths[q]) * widths[q]
                 out[s, k, q] = there

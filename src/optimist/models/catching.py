@@ -29,7 +29,7 @@ def ends_catch(task: Task, model: Model, seen: Transitions) -> bool:
 
     Without noise a plan is followed exactly, and can be one that is at its end when a step is over.
     """
-    if noise_of(model) is None or not seen.terminated.any():
+    if task.is_terminal is None or noise_of(model) is None or not seen.terminated.any():
         return False
     stopped, whole = _stopped(task, model, seen)
     n_stopped = int(stopped.sum())
@@ -53,5 +53,11 @@ def _stopped(task: Task, model: Model, seen: Transitions) -> tuple[BoolArray, Bo
         missed = np.sqrt(((went - led) ** 2 / variance).max(axis=1))
         rest = np.sqrt(((went - share[:, np.newaxis] * led) ** 2 / variance).max(axis=1))
         far = missed > FAR
-        stopped = far & (share > 0.0) & (share < SHORT) & (rest < EXPLAINED * missed)
+        stopped = (
+            far
+            & task.terminal(ended.next_states)
+            & (share > 0.0)
+            & (share < SHORT)
+            & (rest < EXPLAINED * missed)
+        )
     return stopped, ~far & task.meets_end(ended.states, ended.next_states)
