@@ -8,8 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from optimist import GPRMax
 from optimist.box import Box
+from optimist.environments.system_environment import SystemEnvironment
 from optimist.planning.rehearsal import Expectation
+from optimist.runs import health
 from optimist.runs.health import Complaining, Complaint, complaints
 from optimist.runs.record import EpisodeRow
 from optimist.transitions import Transitions
@@ -103,3 +106,16 @@ def test_each_kind_is_said_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         complaining.hear([Complaint("sliver 0", "Is the box in degrees?")])
+
+
+def test_who_is_stirred_and_will_sleep_on_is_not_restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = GPRMax(
+        SystemEnvironment("mountain-car"), settings={"grid": {"nodes": [7, 7]}, "planning": {"depth": 1}}
+    )
+    learner.learn(120)
+    monkeypatch.setattr(health, "FOREVER", 100)
+    monkeypatch.setattr(health, "RESTLESS", 0)
+    agent = learner._agent
+    for stirred, said in ((True, False), (False, True)):
+        agent.knowledge = replace(agent.known(), settled=False, stirred=stirred)
+        assert ("restless" in [one.kind for one in learner.complaints]) == said

@@ -250,7 +250,8 @@ class Session(Asked[A]):
     @property
     def complaints(self) -> list[Complaint]:
         """What looks wrong: mostly a task that was told wrongly."""
-        settled = getattr(self._agent, "settled_at", 0) is not None
+        knowledge = getattr(self._agent, "knowledge", None)  # who is stirred learns once, and sleeps on
+        settled = getattr(self._agent, "settled_at", 0) is not None or getattr(knowledge, "stirred", False)
         seen = Transitions.of(self._agent.transitions) if self._agent.transitions else None
         return complaints(self.box, self.task.n_actions, seen, self._episodes, settled=settled)
 
