@@ -17,6 +17,7 @@ from optimist.models import fit_dynamics
 from optimist.planning.rollout import roll_out
 from optimist.planning.solve import Limits, solve
 from optimist.planning.tables import tabulate
+from optimist.runs.loop import Updated
 from optimist.steps import known
 from optimist.systems import find_system
 from optimist.task import Task
@@ -124,12 +125,18 @@ def stopped(problem: str, _share: float, seed: int) -> dict[str, Any]:
     """A cart on a rail with hard stops in the box, or none: when it settles, what it earns."""
     began = process_time()
     env = changing.Stranger(changing.RAIL, changing.rail(RAILS[problem]), changing.RAIL_START)
-    agent = changing.agent_of(env, seed)
-    agent.learn(episodes=10)
+    agent, settled = changing.agent_of(env, seed), list[int]()
+
+    def listen(event: object) -> None:
+        if isinstance(event, Updated) and event.update.settled:
+            settled.append(event.update.n_transitions)
+
+    agent.learn(episodes=10, callback=listen)
     totals = [round(row.total_reward, 2) for row in agent.episodes]
     played = roll_out(changing.RAIL, env.dynamics, agent.policy, changing.RAIL_START).total_rewards
     return {
         "totals": totals,
+        "settled_first": settled[0] if settled else None,
         "settled_at": agent.stopped_learning_at,
         "played": round(float(played.mean()), 2),
         "transitions": agent.num_timesteps,

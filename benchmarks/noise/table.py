@@ -91,7 +91,14 @@ def changes(found: dict[str, Any], share: float) -> list[str]:
 
 def stops(found: dict[str, Any]) -> list[str]:
     """One line for every seed: a rail with stops, and the same without."""
-    heads = "settled after", "total afterwards", "without stops: settled after", "total", "difference"
+    heads = (
+        "settled after",
+        "for good",
+        "total afterwards",
+        "without stops: settled after",
+        "total",
+        "difference",
+    )
     lines = headed("seed", *heads)
     for seed in SEEDS:
         run, free = (found.get(f"stopped/{kind}/0.0/{seed}") for kind in ("stops", "free"))
@@ -100,7 +107,8 @@ def stops(found: dict[str, Any]) -> list[str]:
             said = (
                 f"{abs(worse):.1f} % {'worse' if worse > 0.0 else 'better'}" if abs(worse) > 0.05 else "none"
             )
-            each = run["settled_at"], run["played"], free["settled_at"], free["played"], said
+            first = run["settled_first"], run["settled_at"]
+            each = *first, run["played"], free["settled_at"], free["played"], said
             lines.append(row(seed, *each))
     return lines
 
