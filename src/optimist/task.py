@@ -28,7 +28,7 @@ from optimist.shown import block
 
 LARGEST_REWARD = 1e300  # sums of larger ones are not finite
 MOST_IMAGINED = 1000  # steps of an episode that are followed in imagination
-TOLD = {"an end on the way": "learned"}  # of what nobody tells
+NEVER_TOLD = {"an end on the way": "learned"}  # where it comes from instead
 ON_THE_WAY = np.array([1.0, 2.0]) / 3.0  # shares of a step at which ends that catch are looked for
 
 
@@ -194,7 +194,7 @@ class Task:
             if value is not None:
                 shown = f"{value:.4g}" if isinstance(value, float) else value
                 shown = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else shown
-                lines.append(f"  {name}: {shown} ({self.evidence.get(name, TOLD.get(name, 'told'))})")
+                lines.append(f"  {name}: {shown} ({self.evidence.get(name, NEVER_TOLD.get(name, 'told'))})")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

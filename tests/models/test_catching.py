@@ -74,12 +74,12 @@ def test_ends_that_stop_steps_are_told_from_ends_that_do_not(stops: bool, share:
 
 def test_one_step_that_went_less_far_is_not_enough() -> None:
     seen = seen_of(0, stops=True, share=0.05)
-    ended = np.flatnonzero(seen.terminated)
-    model = fitted(seen)
-    few = np.ones(len(seen), dtype=np.bool_)
-    few[ended[1:]] = False
-    assert ended.size > 4
-    assert not ends_catch(TASK, model, seen.only(few))
+    ended, model = np.flatnonzero(seen.terminated), fitted(seen)
+    assert ends_catch(TASK, model, seen)
+    for row in ended:
+        kept = ~seen.terminated
+        kept[row] = True
+        assert not ends_catch(TASK, model, seen.only(kept))
 
 
 def test_without_an_end_nothing_is_said() -> None:
@@ -126,9 +126,29 @@ def test_steps_that_went_through_unharmed_outweigh_those_that_were_stopped() -> 
     assert not ends_catch(TASK, model, replace(seen, states=states, next_states=after))
 
 
-def test_a_model_that_is_wrong_where_episodes_end_says_nothing_of_ends() -> None:
-    """What it misses is not along the way that it foresaw."""
+def led_elsewhere(share: float, aside: float) -> tuple[Task, Transitions, GPDynamics]:
+    """Every step that ended went so much of its way, and so much across it; where it came is an end."""
     seen = seen_of(0, stops=False, share=0.05)
-    after = seen.next_states.copy()
-    after[seen.terminated, 1] += 1.0
-    assert not ends_catch(TASK, fitted(seen), replace(seen, next_states=after))
+    model, after = fitted(seen), seen.next_states.copy()
+    rows = np.flatnonzero(seen.terminated)
+    usual = after[rows] - seen.states[rows]
+    across = usual[:, ::-1] * [-0.5, 2.0]  # as far in deviations of the noise, at right angles to the way
+    after[rows] = seen.states[rows] + share * usual + aside * across
+    ends = after[rows]
+
+    def there(states: FloatArray) -> BoolArray:
+        return np.asarray((states[:, np.newaxis] == ends).all(axis=2).any(axis=1))
+
+    return replace(TASK, is_terminal=there), replace(seen, next_states=after), model
+
+
+@pytest.mark.parametrize(
+    ("share", "aside", "told"),
+    [(0.5, 0.0, True), (1.0, 0.0, False), (1.5, 0.0, False), (-0.5, 0.0, False), (0.5, 1.0, False)],
+)
+def test_only_who_went_the_foreseen_way_and_less_far_was_stopped(
+    share: float, aside: float, told: bool
+) -> None:
+    """Not who went as far as foreseen, or further, or back, or aside: there the model is wrong."""
+    task, seen, model = led_elsewhere(share, aside)
+    assert ends_catch(task, model, seen) == told
